@@ -1,0 +1,44 @@
+"""The contents page: configuration, rules in the order the data flows, and what `snakemake all` makes."""
+
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+from ghost import config as settings
+from ghost.errors import GhostError
+from ghost.experiments import ARTEFACTS
+from ghost.files import canonical
+from ghost.latex import HOW_TO_GET, available
+from ghost.sources import code_hash
+
+min_version("9.0")
+
+try:
+    scale = settings.load(config, Path(workflow.basedir))
+except GhostError as error:
+    raise WorkflowError(str(error)) from None
+
+TEX = available()
+BUILT = {artefact.stage: artefact for artefact in ARTEFACTS if artefact.step and (TEX or artefact.step != "draw")}
+LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in ("plot", "draw", "tabulate")}
+
+
+wildcard_constraints:
+    experiment="[a-z0-9_]+",
+    label="[a-z0-9_]+",
+    stage="(fig|tab)_[a-z0-9_]+",
+
+
+include: "workflow/rules/runs.smk"
+include: "workflow/rules/artefacts.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        expand(scale.figures / "{label}.pdf", label=LABELS["plot"] + LABELS["draw"]),
+        expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
+        scale.data / "results.csv",
+        scale.data / "audit.html",
+        scale.pdf if TEX else [],

@@ -1,0 +1,1 @@
+"""Ghost Attractor Networks: a reproducible paper pipeline."""

@@ -1,0 +1,22 @@
+"""Reading `cells.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ghost.errors import GhostError
+
+
+def read_cells(*paths: Path) -> dict[str, dict[str, Any]]:
+    """Cells by id."""
+    cells: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                cell = json.loads(line)
+                cells[cell["id"]] = cell
+            except (json.JSONDecodeError, KeyError, TypeError):
+                raise GhostError(f"{path}, line {number}: not a cell; run `snakemake all` to make it anew") from None
+    return cells

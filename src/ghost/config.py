@@ -1,0 +1,147 @@
+"""A scale: the numbers in `config/<scale>.yaml`, with `--config` on top, checked against the schema and the table.
+
+The table holds the paper's own sizes; a scale file holds only what is smaller there. So what was reduced is known
+by comparison, and goes into the records and onto the PDF's stamp.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from ghost.errors import GhostError, did_you_mean
+from ghost.experiments import EXPERIMENTS, Experiment
+
+SCALES = ("smoke", "laptop", "paper")
+SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+
+@dataclass(frozen=True)
+class Config:
+    """One scale, ready to use: its experiments with the settings of that scale, and where its files go."""
+
+    scale: str
+    experiments: tuple[Experiment, ...]
+
+    @property
+    def data(self) -> Path:
+        return Path("data") / self.scale
+
+    @property
+    def home(self) -> Path:
+        """Smoke keeps to its own folder, so that a test never overwrites a PDF that somebody reads."""
+        return self.data if self.scale == "smoke" else Path()
+
+    @property
+    def figures(self) -> Path:
+        return self.home / "figures"
+
+    @property
+    def generated(self) -> Path:
+        return self.home / "paper" / "generated"
+
+    @property
+    def pdf(self) -> Path:
+        return self.home / "paper" / "ghost.pdf"
+
+    def experiment(self, name: str) -> Experiment:
+        return next(row for row in self.experiments if row.name == name)
+
+    def manifest(self, name: str) -> Path:
+        return self.data / "runs" / name / "manifest.json"
+
+    def row(self, name: str) -> dict[str, Any]:
+        """What a step is told about its experiment, and Snakemake about its parameters."""
+        here = self.experiment(name)
+        paper = next(row for row in EXPERIMENTS if row.name == name)
+        reduced = {
+            key: {"here": value, "paper": paper.settings[key]}
+            for key, value in here.settings.items()
+            if value != paper.settings[key]
+        }
+        if here.seeds != paper.seeds:
+            reduced["seeds"] = {"here": list(here.seeds), "paper": list(paper.seeds)}
+        return {
+            "name": name,
+            "step": here.step,
+            "module": here.module,
+            "scale": self.scale,
+            "settings": dict(here.settings),
+            "seeds": list(here.seeds),
+            "reduced": reduced,
+        }
+
+
+def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
+    """The configuration for `overrides` (`--config` of Snakemake): `scale`, and `experiments: {name: {key: value}}`."""
+    scale = overrides.get("scale", "laptop")
+    if scale not in SCALES:
+        raise GhostError(f"config: no scale {scale!r}{did_you_mean(str(scale), SCALES)}")
+    path = root / "config" / f"{scale}.yaml"
+    settings = _read(path).get("experiments") or {}
+    merged = {"scale": scale, "experiments": {name: dict(row or {}) for name, row in settings.items()}}
+    extra = {key: value for key, value in overrides.items() if key != "scale"}
+    _check({"scale": scale, **extra}, root / SCHEMA, "--config")
+    for name, row in extra.get("experiments", {}).items():
+        merged["experiments"].setdefault(name, {}).update(row)
+    _check(merged, root / SCHEMA, str(path))
+    known = {row.name: row for row in EXPERIMENTS}
+    for name in merged["experiments"]:
+        if name not in known:
+            raise GhostError(f"config: no experiment {name!r}{did_you_mean(name, known)}")
+    return Config(scale, tuple(_resized(row, merged["experiments"].get(row.name, {})) for row in EXPERIMENTS))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise GhostError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(loaded, dict):
+        raise GhostError(f"{path}: expected keys and values, got {type(loaded).__name__}")
+    return loaded
+
+
+def _check(value: dict[str, Any], schema: Path, where: str) -> None:
+    for error in jsonschema.Draft202012Validator(_read(schema)).iter_errors(value):
+        if error.validator == "additionalProperties":
+            known = error.schema["properties"]
+            wrong = next(key for key in error.instance if key not in known)
+            raise GhostError(f"{where}: no key {wrong!r}{did_you_mean(wrong, known)}")
+        key = ".".join(map(str, error.absolute_path))
+        raise GhostError(f"{where}: {key}: {error.message}")
+
+
+def _resized(row: Experiment, smaller: Mapping[str, Any]) -> Experiment:
+    """The row with this scale's numbers in place of the paper's, each of the type the table has."""
+    settings, seeds = dict(row.settings), row.seeds
+    for key, value in smaller.items():
+        if key == "seeds":
+            count = _like(len(seeds), value, f"{row.name}.seeds (how many of {len(seeds)} to run)")
+            if not 1 <= count <= len(seeds):
+                raise GhostError(f"config: {row.name}.seeds must be 1 to {len(seeds)}, got {count}")
+            seeds = seeds[:count]
+        elif key in settings:
+            settings[key] = _like(settings[key], value, f"{row.name}.{key}")
+        else:
+            raise GhostError(f"config: {row.name} has no setting {key!r}{did_you_mean(key, [*settings, 'seeds'])}")
+    return dataclasses.replace(row, settings=settings, seeds=seeds)
+
+
+def _like(model: Any, value: Any, where: str) -> Any:
+    """`value` as the type of `model`; `--config` hands over nested values as text, so text is read as YAML."""
+    if isinstance(value, str) and not isinstance(model, str):
+        value = yaml.safe_load(value)
+    if isinstance(model, list) and isinstance(value, list):
+        return [_like(model[0], item, where) for item in value]
+    if isinstance(model, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not type(model):
+        raise GhostError(f"config: {where} must be {type(model).__name__}, like {model!r}; got {value!r}")
+    return value

@@ -1,0 +1,40 @@
+"""The two steps by which the decoder moves its latent state, for numpy arrays and torch tensors alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+State = TypeVar("State", np.ndarray, "torch.Tensor")
+
+
+def euler(field: Callable[[State], State], z: State, dt: float) -> State:
+    """Phase I, eq. (phase1): one explicit Euler step of dz/dt = field(z), for instance -∇U + b."""
+    return z + dt * field(z)
+
+
+def hamiltonian(
+    grad_V: Callable[[State], State],
+    phi: Callable[[State], State],
+    z: State,
+    p: State,
+    dt: float,
+    eta: float,
+    m: float,
+) -> tuple[State, State]:
+    """Phase II, eqs. (phase2_p) and (phase2_z): one dissipative step; the new momentum moves the position."""
+    p = p + dt * (-grad_V(z) - eta * p + phi(z))
+    return z + dt * p / m, p
+
+
+def rollout(field: Callable[[State], State], z: State, dt: float, steps: int) -> list[State]:
+    """The whole Euler trajectory, start included: `steps` + 1 states."""
+    trajectory = [z]
+    for _ in range(steps):
+        trajectory.append(euler(field, trajectory[-1], dt))
+    return trajectory

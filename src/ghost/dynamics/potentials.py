@@ -1,0 +1,135 @@
+"""Analytic potentials: the three wells of the diagnostic, and the tilted double well of the switching speed.
+
+Shapes: z [..., 2] (three wells) or [...] (double well), w [..., 3] the well weights, that is the context c.
+Leading axes broadcast, so a grid, a trajectory or a single point all go through the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+CENTRES = np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, -1.0]])  # [3, 2] the velocity targets μ_k of appendix A
+
+Field = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ThreeWells:
+    """U(z; w) = α|z|² - Σ_k w_k exp(-|z - μ_k|² / 2σ²), eq. (analytic_potential)."""
+
+    alpha: float
+    sigma: float
+
+    def value(self, z: np.ndarray, w: np.ndarray) -> np.ndarray:
+        _, well = self._wells(z, w)
+        return np.asarray(self.alpha * np.sum(z**2, axis=-1) - np.sum(well, axis=-1))  # [...]
+
+    def gradient(self, z: np.ndarray, w: np.ndarray) -> np.ndarray:
+        offset, well = self._wells(z, w)
+        return np.asarray(2 * self.alpha * z + np.sum(well[..., None] * offset, axis=-2) / self.sigma**2)
+
+    def hessian(self, z: np.ndarray, w: np.ndarray) -> np.ndarray:
+        offset, well = self._wells(z, w)
+        identity = np.eye(2)
+        outer = offset[..., :, None] * offset[..., None, :]  # [..., 3, 2, 2]
+        bend = well[..., None, None] * (identity - outer / self.sigma**2) / self.sigma**2
+        return np.asarray(2 * self.alpha * identity + np.sum(bend, axis=-3))  # [..., 2, 2]
+
+    def minima(self, w: np.ndarray, *, reach: float = 1.6, starts: int = 13) -> np.ndarray:
+        """Every minimum [M, 2] under the weights w: descent from `starts`² points of a lattice."""
+        # Each Gaussian bends U by at most 1/σ² per unit of weight, so this step lies below 1/|Hessian|.
+        step = 1 / (2 * self.alpha + float(np.sum(np.abs(w))) / self.sigma**2)
+        return find_minima(
+            lambda z: self.gradient(z, w),
+            lambda z: self.hessian(z, w),
+            grid(reach, starts),
+            step=step,
+            steps=400,
+            within=reach,
+        )
+
+    def _wells(self, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        offset = z[..., None, :] - CENTRES  # [..., 3, 2]
+        return offset, w * np.exp(-np.sum(offset**2, axis=-1) / (2 * self.sigma**2))  # [..., 3]
+
+
+@dataclass(frozen=True)
+class DoubleWell:
+    """U(z; c) = stiffness (z² - d²)² - tilt (2c - 1) z: c = 0 favours Basin A (z < 0), c = 1 Basin B."""
+
+    stiffness: float
+    tilt: float
+    d: float
+
+    def force(self, c: float) -> float:
+        """The constant force h that the context c adds to -U'."""
+        return self.tilt * (2 * c - 1)
+
+    def context(self, h: float) -> float:
+        """The context under which the constant force is h: the inverse of `force`."""
+        return (1 + h / self.tilt) / 2
+
+    def value(self, z: np.ndarray, c: float) -> np.ndarray:
+        return np.asarray(self.stiffness * (z**2 - self.d**2) ** 2 - self.force(c) * z)
+
+    def gradient(self, z: np.ndarray, c: float) -> np.ndarray:
+        return np.asarray(4 * self.stiffness * z * (z**2 - self.d**2) - self.force(c))
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        """U''(z): the tilt is linear in z, so the context does not enter."""
+        return np.asarray(4 * self.stiffness * (3 * z**2 - self.d**2))
+
+    def equilibria(self, c: float) -> np.ndarray:
+        """Every real root of U' = 0, ascending: the cubic's own roots, nothing searched for."""
+        roots = np.roots([4 * self.stiffness, 0.0, -4 * self.stiffness * self.d**2, -self.force(c)])
+        return np.sort(roots[np.abs(roots.imag) < 1e-9].real)
+
+    def minima(self, c: float) -> np.ndarray:
+        """The equilibria at the bottom of a basin, ascending."""
+        roots = self.equilibria(c)
+        return roots[self.curvature(roots) > 0]
+
+
+def grid(reach: float, points: int) -> np.ndarray:
+    """The points [points², 2] of a square lattice of half-width `reach`, row by row from the bottom left."""
+    axis = np.linspace(-reach, reach, points)
+    x, y = np.meshgrid(axis, axis)
+    return np.stack([x.ravel(), y.ravel()], axis=-1)
+
+
+def find_minima(
+    gradient: Field,
+    hessian: Field,
+    starts: np.ndarray,
+    *,
+    step: float,
+    steps: int,
+    within: float,
+    flat: float = 1e-9,
+    apart: float = 1e-2,
+) -> np.ndarray:
+    """The minima [M, 2] that gradient descent from `starts` [S, 2] reaches, from left to right.
+
+    Descent brings a start into the convex bowl of a basin, Newton's method then to its bottom. Starts that
+    leave the square of half-width `within`, or that are in no bowl after `steps` (stalled on a saddle), are
+    given up. End points closer than `apart` are one minimum.
+    """
+    z = starts
+    for _ in range(steps):
+        z = z - step * gradient(z)
+        z = z[np.all(np.abs(z) <= within, axis=-1)]
+    for _ in range(8):  # quadratic convergence: more than enough
+        z = z[np.linalg.eigvalsh(hessian(z))[:, 0] > 0]
+        z = z - np.linalg.solve(hessian(z), gradient(z)[..., None])[..., 0]
+        z = z[np.all(np.abs(z) <= within, axis=-1)]
+    z = z[np.linalg.norm(gradient(z), axis=-1) < flat]
+    z = z[np.linalg.eigvalsh(hessian(z))[:, 0] > 0]
+    found: list[np.ndarray] = []
+    for end in z:
+        if all(np.linalg.norm(end - other) > apart for other in found):
+            found.append(end)
+    minima = np.array(found).reshape(-1, 2)
+    return minima[np.lexsort((minima[:, 1], minima[:, 0]))]

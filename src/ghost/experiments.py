@@ -1,0 +1,395 @@
+"""THE TABLE: every experiment, and every figure and table of the report with the numbers that stand in it.
+
+Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from here; nothing else lists them.
+
+* An `Experiment` is run by a step (`python -m ghost.<step>`) once per seed. Its settings are the paper's own sizes;
+  `config/<scale>.yaml` says what is smaller at a scale.
+* An `Artefact` is a figure or a table under the paper's own label:
+      fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
+      tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
+  One without a step is declared, and shown as "not built".
+* A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/n5/steps}` in the text,
+  `ghost audit fig:switch_speed/n5/steps` on the command line.
+
+To add an experiment: write src/ghost/simulations/<name>.py, add a row here, name it in a figure or table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ghost.errors import GhostError, did_you_mean
+from ghost.sources import module_path
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    step: str  # the rule and module that runs it
+    module: str  # what the step imports for it
+    settings: Mapping[str, Any]
+    seeds: tuple[int, ...] = (0,)
+
+    @property
+    def modules(self) -> tuple[str, str]:
+        """Entry modules of its code: a change behind either reruns it."""
+        return (f"ghost.{self.step}", self.module)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One displayed number: `estimator` applied to the runs' `metric` under `condition` (see ghost.estimators)."""
+
+    name: str
+    experiment: str
+    metric: str
+    condition: str = ""
+    estimator: str = "value"
+    digits: str = ".2f"  # a Python format specification
+    unit: str = ""
+    published: str = ""  # as the paper prints it, where it does
+
+
+@dataclass(frozen=True)
+class Artefact:
+    kind: str  # fig or tab
+    label: str
+    step: str = ""  # plot, draw, tabulate; empty: declared, not built
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}:{self.label}"
+
+    @property
+    def stage(self) -> str:
+        """Name of its DVC stage and of its files."""
+        return f"{self.kind}_{self.label}"
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.experiment for cell in self.cells if cell.experiment))
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Entry modules of the code that makes it from the runs: its cells, and the drawing itself."""
+        drawing = (f"ghost.plots.{self.label}",) if self.step == "plot" else ()
+        return ("ghost.summarize", f"ghost.{self.step}", *drawing)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Files beside the code that it is made from."""
+        if self.step == "tabulate":
+            return (f"paper/tables/{self.stage}.tex.jinja",)
+        return (f"paper/tikz/{self.label}.tikz", "paper/ghost.sty") if self.step == "draw" else ()
+
+    def behind(self) -> tuple[Experiment, ...]:
+        """The experiments that it rests on."""
+        return tuple(row for row in EXPERIMENTS if row.name in self.experiments)
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        """Modules that its cells show (estimator `module`), where they exist."""
+        names = [cell.metric for cell in self.cells if cell.estimator == "module"]
+        return tuple(name for name in names if module_path(name))
+
+    def declaration(self) -> dict[str, Any]:
+        """What the step that computes its cells is told."""
+        return {
+            "id": self.id,
+            "cells": [{**asdict(cell), "id": f"{self.id}/{cell.name}"} for cell in self.cells],
+        }
+
+
+def _simulation(name: str, settings: Mapping[str, Any], seeds: tuple[int, ...] = (0,)) -> Experiment:
+    return Experiment(name, "simulate", f"ghost.simulations.{name}", settings, seeds)
+
+
+# ------------------------------------------------------------------------------------------------------ experiments
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    _simulation(
+        "ghost_mechanism",
+        {
+            "stiffness": 0.3,
+            "tilt": 3.0,
+            "d": 1.5,
+            "excess": 0.02,
+            "delta": 0.1,
+            "dt": 0.01,
+            "duration_s": 20.0,
+            "tolerance": 0.05,
+        },
+    ),
+    _simulation(
+        "switch_speed",
+        {
+            "stiffness": 0.3,
+            "tilt": 3.0,
+            "d": 1.5,
+            "dt": 0.16,  # not published: see the module
+            "euler_steps": [3, 5, 10],
+            "gru_alphas": [0.1, 0.2, 0.3, 0.5],
+            "tolerance": 0.15,
+            "max_steps": 100,
+            "profile_steps": 12,
+            "scan_resolution": 0.001,
+            "published_steps": [3, 2, 1],
+            "published_first_ratio": 0.85,
+            "published_min_steps": [4, 5],
+        },
+    ),
+    _simulation(
+        "dwell_time",
+        {
+            "mu_lowest": 1e-6,
+            "mu_highest": 1.0,
+            "mus": 25,
+            "window": 100.0,
+            "stiffness": 0.3,
+            "tilt": 3.0,
+            "d": 1.5,
+            "excess_lowest": 1e-6,
+            "excess_highest": 0.1,
+            "excesses": 21,
+            "delta_ratios": [1.5, 2.0, 5.0],
+            "drift_ratios": [-0.5, 0.0, 0.5, 2.0],
+        },
+    ),
+    _simulation(
+        "diagnostic",
+        {
+            "alpha": 0.1,  # neither is published: see the module
+            "sigma": 0.6,
+            "collapsed_weight": 0.05,
+            "dt": 0.01,
+            "hold_s": 1.0,
+            "duration_s": 8.0,
+            "reach": 2.0,
+            "grid_points": 121,
+            "arrow_points": 13,
+        },
+    ),
+    _simulation(
+        "learned_potential",
+        {
+            "alpha": 0.1,
+            "sigma": 0.6,
+            "collapsed_weight": 0.05,
+            "reach": 2.0,
+            "train_per_context": 256,
+            "heldout_per_context": 256,
+            "horizon_s": 20.0,
+            "demonstrator_dt": 0.01,
+            "hidden": [128, 128, 64],
+            "epochs": 2000,
+            "learning_rate": 3e-3,
+            "euler_steps": 5,
+            "dt": 0.2,
+            "tolerance": 0.15,
+            "max_control_steps": 20,
+            "grid_points": 121,
+        },
+        seeds=(0, 1, 2),
+    ),
+)
+
+
+# ---------------------------------------------------------------------------------------------- figures and tables
+
+
+def _settings(experiment: str, prefix: str = "") -> tuple[Cell, ...]:
+    """Every setting of an experiment as a cell: not even a step size is typed into the text."""
+    row = next(row for row in EXPERIMENTS if row.name == experiment)
+    return tuple(
+        Cell(f"{prefix}setting/{key}", experiment, key, estimator="setting", digits="g") for key in row.settings
+    )
+
+
+def _curves(experiment: str, *arrays: str, prefix: str = "") -> tuple[Cell, ...]:
+    """Arrays that a figure draws, as cells."""
+    return tuple(Cell(f"{prefix}curve/{array}", experiment, array, estimator="series") for array in arrays)
+
+
+def _values(experiment: str, condition: str, digits: str, *metrics: str, **kwargs: Any) -> tuple[Cell, ...]:
+    """Measured values under one condition: <condition>/<metric>."""
+    return tuple(
+        Cell(f"{condition}/{metric}", experiment, metric, condition, "value", digits, **kwargs) for metric in metrics
+    )
+
+
+def _learned(condition: str, metric: str, digits: str, estimator: str = "mean", published: str = "") -> Cell:
+    name = f"learned/{condition}/{metric}"
+    return Cell(name, "learned_potential", metric, condition, estimator, digits, published=published)
+
+
+def _module(row: str, module: str) -> Cell:
+    return Cell(f"{row}/module", "", module, estimator="module")
+
+
+ARTEFACTS: tuple[Artefact, ...] = (
+    Artefact(
+        "fig",
+        "ghost_mechanism",
+        "plot",
+        cells=(
+            *_settings("ghost_mechanism"),
+            *_values("ghost_mechanism", "stable", ".3f", "barrier_height"),
+            *_values(
+                "ghost_mechanism",
+                "ghost",
+                ".2f",
+                "dwell_s",
+                "lemma1_bound_s",
+                "normal_form_limit_s",
+                unit="s",
+            ),
+            *_values("ghost_mechanism", "ghost", ".3f", "width", "min_speed"),
+            *_values("ghost_mechanism", "escape", ".2f", "arrival_s", unit="s"),
+            *_values("ghost_mechanism", "escape", ".1e", "final_distance"),
+            *_curves("ghost_mechanism", "landscape/u_stable", "landscape/u_ghost", "trajectory/z"),
+        ),
+    ),
+    Artefact("fig", "method", "draw"),
+    Artefact(
+        "tab",
+        "theory_method_map",
+        "tabulate",
+        cells=(
+            _module("modulatory_signal", "ghost.dynamics.potentials"),
+            _module("field", "ghost.dynamics.integrators"),
+            _module("slow_variable", "ghost.dynamics.integrators"),
+            _module("fast_variable", "ghost.decoders.ghost"),
+            _module("potential", "ghost.dynamics.networks"),
+            _module("drift", "ghost.dynamics.networks"),
+            _module("ghost_regions", "ghost.dynamics.normal_form"),
+            _module("refinement_potential", "ghost.dynamics.integrators"),
+        ),
+    ),
+    Artefact(
+        "fig",
+        "diagnostic",
+        "plot",
+        cells=(
+            *_settings("diagnostic"),
+            *_values("diagnostic", "c1", ".0f", "minima", published="3"),
+            *_values("diagnostic", "c2", ".0f", "minima"),
+            *_values("diagnostic", "c2", ".3f", "gradient_at_b1"),
+            *_values("diagnostic", "ghost", ".2f", "dwell_s", unit="s", published="3.5"),
+            *_values("diagnostic", "ghost", ".2f", "dip_s", unit="s", published="1.5"),
+            *_values("diagnostic", "ghost", ".3f", "delta", "dip_speed"),
+            *_values("diagnostic", "escape", ".2f", "peak_s", unit="s", published="3"),
+            *_values("diagnostic", "escape", ".3f", "peak_speed"),
+            *_values("diagnostic", "escape", ".0f", "ends_in", published="2"),
+            *_values("diagnostic", "escape", ".1e", "final_distance"),
+            *_curves("diagnostic", "c1/u", "c2/u", "trajectory/z", "trajectory/speed", "trajectory/action"),
+            *_settings("learned_potential", "learned/"),
+            Cell("learned/runs", "learned_potential", "", estimator="runs"),
+            _learned("train", "final_loss", ".4f", "mean_std", published="0.003"),
+            _learned("heldout", "loss", ".4f", "mean_std"),
+            _learned("heldout", "predict_the_mean_loss", ".2f"),
+            _learned("c1", "basins", ".1f"),
+            _learned("c1", "largest_distance", ".3f", "largest"),
+            *(_learned(f"collapse_{k}", "collapsed_basin_gone", ".2f") for k in (1, 2, 3)),
+            *(_learned(f"collapse_{k}", "basins_lost", ".2f") for k in (1, 2, 3)),
+            _learned("switch", "control_steps", ".1f", published="2"),
+            _learned("switch", "final_distance", ".3f", "largest"),
+            *_curves("learned_potential", "training/loss", "c1/u", "c2/u", "switch/z", prefix="learned/"),
+        ),
+    ),
+    Artefact(
+        "fig",
+        "dwell_time",
+        "plot",
+        cells=(
+            *_settings("dwell_time"),
+            *_values("dwell_time", "normal_form", ".4f", "slope"),
+            *_values("dwell_time", "normal_form", ".1e", "largest_relative_deviation"),
+            *_values("dwell_time", "double_well", ".4f", "slope"),
+            *_values("dwell_time", "double_well", ".1e", "largest_relative_deviation"),
+            *_values("dwell_time", "double_well", ".4f", "critical_tilt", "curvature"),
+            *_values("dwell_time", "lemma1", ".3f", "min_dwell_over_bound", "max_dwell_over_bound"),
+            *_curves("dwell_time", "normal_form/dwell", "double_well/dwell", "lemma1/dwell_over_bound"),
+        ),
+    ),
+    Artefact(
+        "fig",
+        "switch_speed",
+        "plot",
+        cells=(
+            *_settings("switch_speed"),
+            *_values("switch_speed", "landscape", ".3f", "basin_a", published="-1.9"),
+            *_values("switch_speed", "landscape", ".3f", "basin_b", published="1.9"),
+            *_values("switch_speed", "ghost_n3", ".0f", "steps_to_converge", published="3"),
+            *_values("switch_speed", "ghost_n5", ".0f", "steps_to_converge", published="2"),
+            *_values("switch_speed", "ghost_n10", ".0f", "steps_to_converge", published="1"),
+            *_values("switch_speed", "gru_a0.10", ".0f", "steps_to_converge"),
+            *_values("switch_speed", "gru_a0.20", ".0f", "steps_to_converge"),
+            *_values("switch_speed", "gru_a0.30", ".0f", "steps_to_converge", published="> 20"),
+            *_values("switch_speed", "gru_a0.50", ".0f", "steps_to_converge"),
+            *_values("switch_speed", "gru_a0.30", ".2f", "ratio", published="0.72"),
+            *_values("switch_speed", "ghost", ".2f", "first_ratio", published="0.85"),
+            *_values("switch_speed", "ghost", ".2f", "min_ratio", published="0.25"),
+            *_values("switch_speed", "ghost", ".0f", "min_ratio_step", published="4 to 5"),
+            *_values("switch_speed", "ghost", ".2f", "last_ratio"),
+            *_values("switch_speed", "paper_triple", ".3f", "dt_lowest", "dt_highest"),
+            *_values("switch_speed", "euler_stable", ".3f", "dt_highest"),
+            *_values("switch_speed", "published_first_ratio", ".4f", "dt"),
+            *_values("switch_speed", "published_min_steps", ".3f", "dt_lowest", "dt_highest"),
+            *_curves("switch_speed", "landscape/u_c0", "landscape/u_c1", "ghost/ratio", "gru_a0.30/ratio"),
+        ),
+    ),
+    Artefact("tab", "meta_rl"),
+    Artefact("fig", "meta_rl"),
+    Artefact("fig", "attractor_emergence"),
+    Artefact("tab", "groot_distill"),
+    Artefact("fig", "e2e_trajectory"),
+    Artefact("tab", "multi_task"),
+    Artefact("fig", "attractor_basins"),
+    Artefact("tab", "lightweight"),
+    Artefact("tab", "loss_ablation"),
+    Artefact("tab", "ablation"),
+    Artefact("fig", "ablation_paired"),
+    Artefact("tab", "libero10"),
+    Artefact("fig", "libero_per_task"),
+    Artefact("fig", "libero_complexity"),
+    Artefact("tab", "attractor_tradeoff"),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- checks
+
+
+def check(experiments: Iterable[Experiment], artefacts: Iterable[Artefact]) -> None:
+    """Names are unique, and every cell rests on an experiment that exists."""
+    experiments, artefacts = tuple(experiments), tuple(artefacts)
+    _unique("experiment", [row.name for row in experiments])
+    _unique("artefact", [artefact.id for artefact in artefacts])
+    known = [row.name for row in experiments]
+    for row in experiments:
+        _unique(f"seed of {row.name}", [str(seed) for seed in row.seeds])
+    for artefact in artefacts:
+        _unique(f"cell of {artefact.id}", [cell.name for cell in artefact.cells])
+        for cell in artefact.cells:
+            if cell.experiment and cell.experiment not in known:
+                hint = did_you_mean(cell.experiment, known)
+                raise GhostError(f"table: {artefact.id}/{cell.name}: no experiment {cell.experiment!r}{hint}")
+
+
+def find_artefact(identity: str) -> Artefact:
+    for artefact in ARTEFACTS:
+        if artefact.id == identity:
+            return artefact
+    raise GhostError(f"no figure or table {identity!r}{did_you_mean(identity, [a.id for a in ARTEFACTS])}")
+
+
+def _unique(what: str, names: list[str]) -> None:
+    doubled = [name for name, count in Counter(names).items() if count > 1]
+    if doubled:
+        raise GhostError(f"table: {what} {doubled[0]!r} stands twice; give one of them another name")
+
+
+check(EXPERIMENTS, ARTEFACTS)

@@ -1,0 +1,82 @@
+r"""The lint of the report's text: no typed number, no cell that does not exist.
+
+Left alone are comments, displayed equations, lengths, the arguments of labels, references, citations and file names,
+and inside inline math sub- and superscripts, 0 and 1. A mathematical constant elsewhere is \const{2}.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from ghost.errors import did_you_mean
+
+# Names with a digit that are no measurement.
+NAMES = (
+    "GR00T N1.5",
+    "GR00T",
+    "LIBERO-10",
+    "RL$^2$",
+    "ML10",
+    "ML45",
+    "NT-Xent",
+    "RDT-1B",
+    r"$\pi_0$",
+    "IEEEtran",
+)
+UNREAD = (
+    re.compile(r"<<.*?>>|<%.*?%>|<#.*?#>", re.DOTALL),  # a template's own expressions
+    re.compile(r"(?<!\\)%.*"),
+)
+BLANKED = (
+    re.compile(r"\\begin\{(equation|align|gather|multline)(\*?)\}.*?\\end\{\1\2\}", re.DOTALL),
+    re.compile(r"\\\[.*?\\\]", re.DOTALL),
+    re.compile(
+        r"\\(?:label|ref|eqref|autoref|pageref|cite|input|include|includegraphics|bibliography|bibliographystyle|"
+        r"hypersetup|hyperref|url|href|usepackage|documentclass|cell|published|const|begin|end)\*?"
+        r"(?:\[[^\]]*\])?\{[^{}]*\}"
+    ),
+    re.compile(r"\\ghost(?:figure|table)(?:\[[^\]]*\])?\{[^{}]*\}"),
+    re.compile(r"\\(?:vspace|hspace|vskip|hskip|setlength|addtolength)\*?\{[^{}]*\}(?:\{[^{}]*\})?"),
+    re.compile(r"\\\\\[[^\]]*\]"),
+)
+CELL = re.compile(r"\\(cell|published)\{([^{}]*)\}")
+INLINE_MATH = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
+SCRIPT = re.compile(r"[_^](?:\{[^{}]*\}|\\?\w)")
+ZERO_OR_ONE = re.compile(r"(?<![\d.,])[01](?![\d.,]*\d)")
+NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+
+
+def lint(folder: Path, cells: Collection[str]) -> list[str]:
+    """Complaints about the LaTeX files in `folder`, its sections and its table templates, a line each."""
+    files = [path for pattern in ("*.tex", "sections/*.tex", "tables/*.jinja") for path in sorted(folder.glob(pattern))]
+    return [complaint for path in files for complaint in lint_text(path, path.read_text(encoding="utf-8"), cells)]
+
+
+def lint_text(path: Path, text: str, cells: Collection[str]) -> list[str]:
+    """Complaints about one file."""
+    found: list[tuple[int, str]] = []
+    plain = text
+    for pattern in UNREAD:
+        plain = pattern.sub(_blank, plain)
+    for match in CELL.finditer(plain):
+        if match[2] not in cells:
+            found.append((match.start(), f"no cell {match[2]}{did_you_mean(match[2], cells)}"))
+    for pattern in BLANKED:
+        plain = pattern.sub(_blank, plain)
+    for name in NAMES:
+        plain = plain.replace(name, " " * len(name))
+    plain = INLINE_MATH.sub(_blank_math, plain)
+    for match in NUMBER.finditer(plain):
+        found.append((match.start(), f"typed number {match[0]}: make it a \\cell{{}} (or \\const{{}} in a formula)"))
+    return [f"{path}:{text.count(chr(10), 0, at) + 1}: {message}" for at, message in sorted(found)]
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Spaces in place of the match, line ends kept, so that positions stay true."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def _blank_math(match: re.Match[str]) -> str:
+    return ZERO_OR_ONE.sub(_blank, SCRIPT.sub(_blank, match[0]))

@@ -1,0 +1,23 @@
+"""What an experiment hands back: tidy rows (the raw results) and named arrays (what figures draw)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured value. `condition` is what was varied inside the experiment: a task, a step count, ..."""
+
+    condition: str
+    metric: str
+    value: float
+    n: int = 1  # how many observations the value already sums up
+
+
+@dataclass(frozen=True)
+class Outcome:
+    rows: list[Row]
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)

@@ -1,0 +1,48 @@
+"""One look for all figures: the report's column width, its font, colours that survive greyscale printing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLUMN_IN = 252 / 72.27  # IEEEtran's column; TeX has 72.27 pt to the inch
+PAGE_IN = 516 / 72.27
+PALETTE = sns.color_palette("colorblind")
+GHOST, RECURRENT, THEORY, ACCENT = PALETTE[0], PALETTE[1], PALETTE[7], PALETTE[3]
+
+RC: dict[str, Any] = {
+    **sns.axes_style("ticks"),
+    "font.family": "serif",
+    "font.serif": ["STIXGeneral"],
+    "mathtext.fontset": "stix",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "ghost",
+    # The .pgf is typeset by the report's own LaTeX, in its own Times.
+    "pgf.texsystem": "pdflatex",
+    "pgf.rcfonts": False,
+    "pgf.preamble": r"\usepackage[T1]{fontenc}\usepackage{amsmath,amssymb,bm}\renewcommand{\rmdefault}{ptm}",
+}
+
+
+def figure(width_in: float, height_in: float, **grid: Any) -> tuple[Figure, Any]:
+    """A figure with its axes; `grid` as in `Figure.subplots`."""
+    made = Figure(figsize=(width_in, height_in), layout="constrained")
+    return made, made.subplots(**grid)
+
+
+def panel(axes: Axes, letter: str, title: str) -> None:
+    axes.set_title(f"({letter}) {title}", loc="left")

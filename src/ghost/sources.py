@@ -1,0 +1,83 @@
+"""The import closure of a step, so that editing a module reruns just the steps that import it.
+
+Snakemake cannot see behind `python -m ghost.<step>`; every rule passes `code_hash(<module>, ...)` as a parameter.
+Hashed is the syntax tree without docstrings: comments and formatting rerun nothing. `ghost.experiments` is left out on
+purpose: a row reaches its step as a parameter, so that editing one row does not rerun the others.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from ghost.errors import GhostError
+
+ROOT = Path(__file__).parent  # src/ghost
+LEFT_OUT = {"ghost.experiments"}
+
+
+def module_path(module: str) -> Path | None:
+    """The file of `ghost.a.b`, or None when there is no such module of ours."""
+    parts = module.split(".")
+    if parts[0] != "ghost":
+        return None
+    stem = ROOT.joinpath(*parts[1:])
+    for path in (stem / "__init__.py", stem.with_suffix(".py")):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    tree = ast.parse(path.read_bytes(), filename=str(path))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            ast.get_docstring(node, clean=False) is not None
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
+@cache
+def _imports(path: Path) -> frozenset[str]:
+    """Modules of ours that a file names in an import, at the top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(name for name in found if module_path(name) and name not in LEFT_OUT)
+
+
+@cache
+def sources(*modules: str) -> tuple[Path, ...]:
+    """Every file of ours that the modules import, directly or not, the modules themselves included."""
+    seen: set[str] = set()
+    queue = list(modules)
+    while queue:
+        module = queue.pop()
+        path = module_path(module)
+        if path is None:
+            raise GhostError(f"no module {module} under {ROOT.name}/")
+        if module not in seen:
+            seen.add(module)
+            queue.extend(_imports(path))
+    return tuple(sorted({path for module in seen if (path := module_path(module)) is not None}))
+
+
+@cache
+def file_hash(path: Path) -> str:
+    return hashlib.sha256(ast.dump(_tree(path)).encode()).hexdigest()
+
+
+@cache
+def code_hash(*modules: str) -> str:
+    """One hash over the closure: what rules and run records carry."""
+    digest = hashlib.sha256()
+    for path in sources(*modules):
+        digest.update(f"{path.relative_to(ROOT)} {file_hash(path)}\n".encode())
+    return digest.hexdigest()

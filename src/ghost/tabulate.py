@@ -1,0 +1,57 @@
+r"""A table of the report: `python -m ghost.tabulate --template tab_x.tex.jinja --cells tab_x.jsonl --out tab_x.tex`.
+
+The template holds the tabular alone, in LaTeX, with `<< cell('name') >>` where a number stands. So the authors'
+manuscript can \input it in place of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jinja2
+import tyro
+
+from ghost.cells import read_cells
+from ghost.errors import GhostError, did_you_mean, exit_on_error
+from ghost.files import write_text
+from ghost.tex import escape, number
+
+
+def tabulate(artefact: str, template: Path, cells: Path, out: Path) -> None:
+    """Fill a table's template.
+
+    Args:
+        artefact: the table's id, such as tab:lightweight.
+        template: LaTeX with jinja2's expressions in << >> and statements in <% %>.
+        cells: the table's cells.
+        out: the LaTeX file to write.
+    """
+    by_id = read_cells(cells)
+
+    def cell(name: str) -> str:
+        identity = f"{artefact}/{name}"
+        if identity not in by_id:
+            raise GhostError(f"{template}: no cell {identity}{did_you_mean(identity, by_id)}")
+        shown = by_id[identity]["shown"]
+        return rf"\texttt{{{escape(shown)}}}" if shown.endswith(".py") else number(shown)
+
+    environment = jinja2.Environment(
+        variable_start_string="<<",
+        variable_end_string=">>",
+        block_start_string="<%",
+        block_end_string="%>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # escaping is LaTeX's, in `cell`
+    )
+    try:
+        text = environment.from_string(template.read_text(encoding="utf-8")).render(cell=cell)
+    except jinja2.TemplateError as error:
+        raise GhostError(f"{template}: {error}") from None
+    write_text(out, text)
+
+
+if __name__ == "__main__":
+    exit_on_error(lambda: tyro.cli(tabulate))

@@ -1,0 +1,45 @@
+"""Text on its way into LaTeX."""
+
+from __future__ import annotations
+
+import re
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"\ensuremath{\pm}",
+}
+NUMBER = re.compile(r"(?P<mantissa>[-+]?[\d.,]*\d)(?:e(?P<sign>[-+])0*(?P<exponent>\d+))?")
+
+
+def escape(text: str) -> str:
+    """Any text as text: LaTeX sees no command in it."""
+    return "".join(SPECIAL.get(character, character) for character in text)
+
+
+def number(shown: str) -> str:
+    """A displayed number in math mode: a real minus, ± and powers of ten; anything else escaped as text."""
+    parts = shown.split(" ± ")
+    if not all(NUMBER.fullmatch(part) for part in parts):
+        return escape(shown)
+    joined = r" \pm ".join(map(_math, parts))
+    return rf"\ensuremath{{{joined}}}"
+
+
+def _math(part: str) -> str:
+    match = NUMBER.fullmatch(part)
+    assert match is not None  # the caller has checked
+    mantissa = match["mantissa"].replace(",", "{,}")
+    if match["exponent"] is None:
+        return mantissa
+    return rf"{mantissa} \times 10^{{{match['sign'].replace('+', '')}{match['exponent']}}}"

@@ -1,0 +1,67 @@
+"""The live display: a line for the whole run and one for each running job, with a bar if its log has one."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from snakemake_logger_plugin_ghost.jobs import Run, duration, rough_duration
+
+BAR_WIDTH = 20
+
+
+class Display:
+    """Draws a run on stderr until it is stopped. Text goes in as it is: rich finds no markup in a `Text`."""
+
+    def __init__(self, *, nocolor: bool = False) -> None:
+        self.console = Console(stderr=True, no_color=nocolor or None, highlight=False)
+        self.live: Live | None = None
+
+    def start(self, run: Run) -> None:
+        self.live = Live(
+            get_renderable=lambda: render(run, time.time()),
+            console=self.console,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),  # what is meant for a file or pipe must get there
+        )
+        self.live.start()
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print above the live lines."""
+        self.console.print(Text(text, style), soft_wrap=True)
+
+    def stop(self) -> None:
+        if self.live:
+            self.live.stop()
+
+
+def render(run: Run, now_s: float) -> RenderableType:
+    running = dict(run.running)
+    progress = {job_id: found for job_id, job in running.items() if (found := job.progress())}
+    jobs = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    jobs.add_column(no_wrap=True)
+    jobs.add_column(justify="right", no_wrap=True)
+    jobs.add_column(no_wrap=True)
+    jobs.add_column(justify="right", no_wrap=True)
+    jobs.add_column(no_wrap=True, ratio=1)  # on a narrow terminal the text is cut first
+    for job_id, job in running.items():
+        row: list[RenderableType] = [Text(f"  {job.label}", "cyan"), duration(now_s - job.start_s)]
+        if job_id in progress:
+            percent, text = progress[job_id]
+            row += [ProgressBar(total=100, completed=percent, width=BAR_WIDTH), f"{percent}%", Text(text)]
+        jobs.add_row(*row)
+    left_s = run.left_s(now_s, {job_id: percent for job_id, (percent, _) in progress.items()})
+    counts = [f"{run.done} of {run.total} jobs done", f"{len(running)} running"]
+    counts.append(f"{run.total - run.done - len(running) - len(run.failed)} left")
+    if run.failed:
+        counts.append(f"{len(run.failed)} failed")
+    times = duration(now_s - run.start_s) + (f", about {rough_duration(left_s)} left" if left_s else "")
+    summary = Text(f"{', '.join(counts)}; {times}", "bold", no_wrap=True, overflow="ellipsis")
+    return Group(summary, jobs, "")  # the empty line takes the terminal's echo of Ctrl-C

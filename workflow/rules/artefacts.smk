@@ -1,0 +1,71 @@
+# Artefacts: runs -> the cells of each figure and table -> the figures and tables.
+
+
+def manifests(stage):
+    return [scale.manifest(experiment) for experiment in BUILT[stage].experiments]
+
+
+rule summarize:
+    input:
+        manifests=lambda wildcards: manifests(wildcards.stage),
+    output:
+        cells=scale.data / "cells/{stage}.jsonl",
+    params:
+        artefact=lambda wildcards: BUILT[wildcards.stage].id,
+        cells=lambda wildcards: canonical(BUILT[wildcards.stage].declaration()),
+        code=lambda wildcards: code_hash("ghost.summarize", *BUILT[wildcards.stage].implementations),
+    log:
+        f"logs/{scale.scale}/summarize/{{stage}}.log",
+    shell:
+        "python -m ghost.summarize --artefact {params.artefact} --out {output.cells:q}"
+        " --manifests {input.manifests:q} > {log:q} 2>&1"
+
+
+rule plot:
+    input:
+        manifests=lambda wildcards: manifests(f"fig_{wildcards.label}"),
+    output:
+        multiext(str(scale.figures / "{label}"), ".pdf", ".png", *([".pgf"] if TEX else [])),
+    wildcard_constraints:
+        label="|".join(LABELS["plot"]),
+    params:
+        out=lambda wildcards: scale.figures / wildcards.label,
+        pgf="--pgf" if TEX else "",
+        code=lambda wildcards: code_hash("ghost.plot", f"ghost.plots.{wildcards.label}"),
+    log:
+        f"logs/{scale.scale}/plot/{{label}}.log",
+    shell:
+        "python -m ghost.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"
+        " --manifests {input.manifests:q} > {log:q} 2>&1"
+
+
+rule draw:
+    input:
+        source="paper/tikz/{label}.tikz",
+        style="paper/ghost.sty",
+    output:
+        multiext(str(scale.figures / "{label}"), ".pdf", ".png", ".pgf"),
+    wildcard_constraints:
+        label="|".join(LABELS["draw"]),
+    params:
+        out=lambda wildcards: scale.figures / wildcards.label,
+        code=code_hash("ghost.draw"),
+    log:
+        f"logs/{scale.scale}/draw/{{label}}.log",
+    shell:
+        "python -m ghost.draw --source {input.source:q} --style {input.style:q} --out {params.out:q} > {log:q} 2>&1"
+
+
+rule tabulate:
+    input:
+        template="paper/tables/tab_{label}.tex.jinja",
+        cells=scale.data / "cells/tab_{label}.jsonl",
+    output:
+        table=scale.generated / "tab_{label}.tex",
+    params:
+        code=code_hash("ghost.tabulate"),
+    log:
+        f"logs/{scale.scale}/tabulate/{{label}}.log",
+    shell:
+        "python -m ghost.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
+        " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"

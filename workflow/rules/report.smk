@@ -1,0 +1,74 @@
+# Report: all cells -> macros -> the PDF and the audit page.
+
+MANIFESTS = [scale.manifest(experiment.name) for experiment in scale.experiments]
+
+
+rule collect:
+    input:
+        cells=expand(scale.data / "cells/{stage}.jsonl", stage=BUILT),
+        manifests=MANIFESTS,
+    output:
+        cells=scale.data / "cells.jsonl",
+        results=scale.data / "results.csv",
+    params:
+        code=code_hash("ghost.collect"),
+    log:
+        f"logs/{scale.scale}/collect.log",
+    shell:
+        "python -m ghost.collect --cells {input.cells:q} --manifests {input.manifests:q}"
+        " --out-cells {output.cells:q} --out-results {output.results:q} > {log:q} 2>&1"
+
+
+rule numbers:
+    input:
+        cells=rules.collect.output.cells,
+    output:
+        numbers=scale.generated / "numbers.tex",
+    params:
+        built=[artefact.id for artefact in BUILT.values()],
+        scale=scale.scale,
+        code=code_hash("ghost.numbers"),
+    log:
+        f"logs/{scale.scale}/numbers.log",
+    shell:
+        "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {output.numbers:q}"
+        " --built {params.built} > {log:q} 2>&1"
+
+
+rule typeset:
+    input:
+        main="paper/main.tex",
+        text=sorted(map(str, [*Path("paper/sections").glob("*.tex"), *Path("paper/tables").glob("*.jinja")])),
+        style="paper/ghost.sty",
+        references="paper/references.bib",
+        numbers=rules.numbers.output.numbers,
+        cells=rules.collect.output.cells,
+        figures=expand(scale.figures / "{label}.pgf", label=LABELS["plot"] + LABELS["draw"]),
+        tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
+    output:
+        pdf=scale.pdf,
+    params:
+        figures=scale.figures,
+        generated=scale.generated,
+        code=code_hash("ghost.typeset"),
+    log:
+        f"logs/{scale.scale}/typeset.log",
+    shell:
+        "python -m ghost.typeset --main {input.main:q} --figures {params.figures:q} --generated {params.generated:q}"
+        " --cells {input.cells:q} --out {output.pdf:q} > {log:q} 2>&1"
+
+
+rule audit:
+    input:
+        cells=rules.collect.output.cells,
+        manifests=MANIFESTS,
+    output:
+        page=scale.data / "audit.html",
+    params:
+        scale=scale.scale,
+        code=code_hash("ghost.audit.__main__"),
+    log:
+        f"logs/{scale.scale}/audit.log",
+    shell:
+        "python -m ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
+        " --out {output.page:q} > {log:q} 2>&1"
