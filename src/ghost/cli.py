@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tyro
 
@@ -51,7 +53,7 @@ def lock() -> None:
 
 
 def main() -> None:
-    commands = {"audit": audit, "lint": lint, "dvc": dvc, "lock": lock}
+    commands: dict[str, Callable[..., Any]] = {"audit": audit, "lint": lint, "dvc": dvc, "lock": lock}
     exit_on_error(lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="ghost"))
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.special import stdtrit
 
 from ghost.errors import GhostError
@@ -35,26 +35,25 @@ def value(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     if len(runs) != 1:
         raise GhostError(f"{cell['id']}: estimator value wants one run, {cell['experiment']} has {len(runs)}")
     found = runs[0].value(cell["condition"], cell["metric"])
-    return Estimate(format(found, cell["digits"]), found, 1)
+    return _estimate(found, cell, 1)
 
 
 def mean(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """Mean over runs, with Student's 95 % interval."""
     average, _, interval = _over_runs(cell, runs)
-    return Estimate(format(average, cell["digits"]), average, len(runs), interval)
+    return _estimate(average, cell, len(runs), interval)
 
 
 def mean_std(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """Mean and sample standard deviation over runs, as the paper prints them."""
     average, std, interval = _over_runs(cell, runs)
-    shown = f"{format(average, cell['digits'])} ± {format(std, cell['digits'])}"
-    return Estimate(shown, average, len(runs), interval)
+    return _estimate(average, cell, len(runs), interval, suffix=f" ± {format(std, cell['digits'])}")
 
 
 def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """The largest over runs: for bounds that every run must keep."""
-    found = max(run.value(cell["condition"], cell["metric"]) for run in runs)
-    return Estimate(format(found, cell["digits"]), found, len(runs))
+    found = [run.value(cell["condition"], cell["metric"]) for run in runs]
+    return _estimate(math.nan if any(map(math.isnan, found)) else max(found), cell, len(runs))
 
 
 def setting(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
@@ -96,12 +95,21 @@ ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
 }
 
 
+def _estimate(
+    value: float, cell: Mapping[str, Any], n: int, interval: tuple[float, float] | None = None, suffix: str = ""
+) -> Estimate:
+    """A number as its cell shows it; nan (a run that never got there) is shown as "undefined", never averaged away."""
+    if math.isnan(value):
+        return Estimate("undefined", None, n)
+    return Estimate(format(value, cell["digits"]) + suffix, value, n, interval)
+
+
 def _over_runs(cell: Mapping[str, Any], runs: list[Run]) -> tuple[float, float, tuple[float, float] | None]:
     """Mean, sample standard deviation (0 for one run) and the mean's 95 % interval (None for one run)."""
     found = [run.value(cell["condition"], cell["metric"]) for run in runs]
-    average = statistics.fmean(found)
+    average = float(np.mean(found))
     if len(found) == 1:
         return average, 0.0, None
-    std = statistics.stdev(found)
+    std = float(np.std(found, ddof=1))
     half = float(stdtrit(len(found) - 1, 0.975)) * std / math.sqrt(len(found))
     return average, std, (average - half, average + half)

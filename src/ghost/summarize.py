@@ -26,9 +26,9 @@ def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> Non
         out: the file of cells to write, a JSON line each.
         manifests: the manifests of the experiments that it rests on.
     """
-    declared = find_artefact(artefact)
+    cells = find_artefact(artefact).declaration()
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
-    lines = [canonical(summarize_cell(cell, runs.get(cell["experiment"], []))) for cell in declared.declaration()]
+    lines = [canonical(summarize_cell(cell, runs.get(cell["experiment"], []))) for cell in cells]
     write_text(out, "".join(f"{line}\n" for line in lines))
 
 

@@ -10,12 +10,12 @@ rule summarize:
         manifests=lambda wildcards: manifests(wildcards.stage),
     output:
         cells=scale.data / "cells/{stage}.jsonl",
+    log:
+        f"logs/{scale.scale}/summarize/{{stage}}.log",
     params:
         artefact=lambda wildcards: BUILT[wildcards.stage].id,
         cells=lambda wildcards: canonical(BUILT[wildcards.stage].declaration()),
         code=lambda wildcards: code_hash("ghost.summarize", *BUILT[wildcards.stage].implementations),
-    log:
-        f"logs/{scale.scale}/summarize/{{stage}}.log",
     shell:
         "python -m ghost.summarize --artefact {params.artefact} --out {output.cells:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
@@ -26,14 +26,14 @@ rule plot:
         manifests=lambda wildcards: manifests(f"fig_{wildcards.label}"),
     output:
         multiext(str(scale.figures / "{label}"), ".pdf", ".png", *([".pgf"] if TEX else [])),
+    log:
+        f"logs/{scale.scale}/plot/{{label}}.log",
     wildcard_constraints:
         label="|".join(LABELS["plot"]),
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
         pgf="--pgf" if TEX else "",
         code=lambda wildcards: code_hash("ghost.plot", f"ghost.plots.{wildcards.label}"),
-    log:
-        f"logs/{scale.scale}/plot/{{label}}.log",
     shell:
         "python -m ghost.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
@@ -45,13 +45,13 @@ rule draw:
         style="paper/ghost.sty",
     output:
         multiext(str(scale.figures / "{label}"), ".pdf", ".png", ".pgf"),
+    log:
+        f"logs/{scale.scale}/draw/{{label}}.log",
     wildcard_constraints:
         label="|".join(LABELS["draw"]),
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
         code=code_hash("ghost.draw"),
-    log:
-        f"logs/{scale.scale}/draw/{{label}}.log",
     shell:
         "python -m ghost.draw --source {input.source:q} --style {input.style:q} --out {params.out:q} > {log:q} 2>&1"
 
@@ -62,10 +62,10 @@ rule tabulate:
         cells=scale.data / "cells/tab_{label}.jsonl",
     output:
         table=scale.generated / "tab_{label}.tex",
-    params:
-        code=code_hash("ghost.tabulate"),
     log:
         f"logs/{scale.scale}/tabulate/{{label}}.log",
+    params:
+        code=code_hash("ghost.tabulate"),
     shell:
         "python -m ghost.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
         " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"

@@ -10,10 +10,10 @@ rule collect:
     output:
         cells=scale.data / "cells.jsonl",
         results=scale.data / "results.csv",
-    params:
-        code=code_hash("ghost.collect"),
     log:
         f"logs/{scale.scale}/collect.log",
+    params:
+        code=code_hash("ghost.collect"),
     shell:
         "python -m ghost.collect --cells {input.cells:q} --manifests {input.manifests:q}"
         " --out-cells {output.cells:q} --out-results {output.results:q} > {log:q} 2>&1"
@@ -24,12 +24,12 @@ rule numbers:
         cells=rules.collect.output.cells,
     output:
         numbers=scale.generated / "numbers.tex",
+    log:
+        f"logs/{scale.scale}/numbers.log",
     params:
         built=[artefact.id for artefact in BUILT.values()],
         scale=scale.scale,
         code=code_hash("ghost.numbers"),
-    log:
-        f"logs/{scale.scale}/numbers.log",
     shell:
         "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {output.numbers:q}"
         " --built {params.built} > {log:q} 2>&1"
@@ -47,12 +47,12 @@ rule typeset:
         tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
     output:
         pdf=scale.pdf,
+    log:
+        f"logs/{scale.scale}/typeset.log",
     params:
         figures=scale.figures,
         generated=scale.generated,
         code=code_hash("ghost.typeset"),
-    log:
-        f"logs/{scale.scale}/typeset.log",
     shell:
         "python -m ghost.typeset --main {input.main:q} --figures {params.figures:q} --generated {params.generated:q}"
         " --cells {input.cells:q} --out {output.pdf:q} > {log:q} 2>&1"
@@ -64,11 +64,11 @@ rule audit:
         manifests=MANIFESTS,
     output:
         page=scale.data / "audit.html",
+    log:
+        f"logs/{scale.scale}/audit.log",
     params:
         scale=scale.scale,
         code=code_hash("ghost.audit.__main__"),
-    log:
-        f"logs/{scale.scale}/audit.log",
     shell:
         "python -m ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
         " --out {output.page:q} > {log:q} 2>&1"

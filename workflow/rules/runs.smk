@@ -4,11 +4,11 @@
 rule simulate:
     output:
         manifest=scale.data / "runs/{experiment}/manifest.json",
-    params:
-        row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
-        code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules),
     log:
         f"logs/{scale.scale}/simulate/{{experiment}}.log",
     threads: 1
+    params:
+        row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
+        code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules),
     shell:
         "OMP_NUM_THREADS={threads} python -m ghost.simulate --row {params.row:q} --out {output.manifest:q} > {log:q} 2>&1"

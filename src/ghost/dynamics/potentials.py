@@ -126,7 +126,6 @@ def find_minima(
         z = z - np.linalg.solve(hessian(z), gradient(z)[..., None])[..., 0]
         z = z[np.all(np.abs(z) <= within, axis=-1)]
     z = z[np.linalg.norm(gradient(z), axis=-1) < flat]
-    z = z[np.linalg.eigvalsh(hessian(z))[:, 0] > 0]
     found: list[np.ndarray] = []
     for end in z:
         if all(np.linalg.norm(end - other) > apart for other in found):

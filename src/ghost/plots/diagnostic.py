@@ -32,7 +32,6 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
     arrays = run.arrays()
     active, collapsed, path, signals = axes
     axis, z, time_s = arrays["grid/axis"], arrays["trajectory/z"], arrays["trajectory/time_s"]
-    b1 = arrays["c1/minima"][0]  # from left to right: B1, B3, B2
     dwell_s = run.value("ghost", "dwell_s")
 
     for panel_axes, context in ((active, "c1"), (collapsed, "c2")):
@@ -43,11 +42,11 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
         minima = arrays[f"{context}/minima"]
         panel_axes.plot(*minima.T, "o", color="white", markeredgecolor="black", markersize=4)
     panel(active, "a", r"all wells, $\mathbf{c}_1$")
-    during = z[(time_s >= 0) & (time_s <= dwell_s)]
-    reach = np.linalg.norm(during - b1, axis=1).max()
-    circle = np.linspace(0, 2 * np.pi, 100)
-    ring = b1 + 0.5 * reach * np.stack([np.cos(circle), np.sin(circle)], axis=1)
-    collapsed.plot(*ring.T, color=RECURRENT, linestyle="--")
+    slope = np.hypot(*np.gradient(arrays["c2/u"], axis, axis))  # |∇U| under c2, [z_2, z_1]
+    far = np.stack([np.hypot(axis - x, axis[:, None] - y) for x, y in arrays["c1/minima"]])  # [minimum, z_2, z_1]
+    weak = np.ma.masked_where(far.argmin(axis=0) != 0, slope)  # the side of the former B1
+    ghost = [run.value("c2", "gradient_at_b1")]
+    collapsed.contour(axis, axis, weak, levels=ghost, colors=[RECURRENT], linestyles="--", linewidths=1.2)
     panel(collapsed, "b", r"first well collapsed, $\mathbf{c}_2$")
 
     _landscape(path, axis, arrays["c2/u"])
@@ -55,7 +54,9 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
     segments = np.stack([z[steps][:-1], z[steps][1:]], axis=1)
     line = LineCollection(list(segments), array=time_s[steps][:-1], cmap="inferno", linewidth=1.6)
     path.add_collection(line)
-    path.figure.colorbar(line, ax=path, label="time (s)", shrink=0.8, pad=0.02)
+    bar = path.figure.colorbar(line, ax=path, label="time (s)", shrink=0.8, pad=0.02)
+    for mesh in bar.ax.collections:
+        mesh.set_rasterized(False)  # the .pgf stays one file
     panel(path, "c", "escape")
 
     for k, color in ((0, PALETTE[0]), (1, PALETTE[2])):
@@ -64,7 +65,7 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
     signals.axvline(0, color=THEORY, linewidth=0.6)
     signals.axvline(dwell_s, color=THEORY, linewidth=0.6, linestyle=":")
     signals.set(xlabel="time since the change (s)", ylabel="action, speed")
-    signals.legend(loc="lower right", ncols=3, columnspacing=0.8, handlelength=1.2, borderaxespad=0)
+    signals.legend(loc="lower right", handlelength=1.2, borderaxespad=0)
     panel(signals, "d", "signals")
 
 
@@ -84,7 +85,7 @@ def _learned(runs: list[Run], axes: tuple[Axes, Axes, Axes, Axes]) -> None:
     for run in runs:
         arrays = run.arrays()
         z = arrays["switch/z"]  # [control steps + 1, 2]
-        to_b2 = np.linalg.norm(z - z[-1], axis=1)
+        to_b2 = np.linalg.norm(z - arrays["c2/analytic_minima"][-1], axis=1)  # from left to right: B3, B2
         switch.plot(np.arange(len(z)), to_b2, "o-", color=GHOST, alpha=0.6)
         loss.semilogy(np.arange(1, len(arrays["training/loss"]) + 1), arrays["training/loss"], color=GHOST, alpha=0.6)
     switch.set(xlabel="control step after the change", ylabel=r"distance to $\mathcal{B}_2$", xlim=(-0.3, 8))

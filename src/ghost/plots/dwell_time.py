@@ -23,6 +23,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         left.loglog(x, arrays[f"{name}/dwell"], marker, color=color, markersize=2.6, label=label, zorder=2)
     left.plot([], [], color=THEORY, linewidth=0.8, label=r"$\pi/\sqrt{\mu}$, $\pi/\sqrt{a(h - h_c)}$")
     left.set(xlabel="distance from the bifurcation", ylabel="passage time")
+    left.set_ylim(top=6 * left.get_ylim()[1])
     left.legend(loc="upper right", borderaxespad=0, handlelength=1.2)
     panel(left, "a", "passage time")
 
@@ -31,7 +32,9 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     for index, (drift, color) in enumerate(zip(drifts, [PALETTE[i] for i in (1, 7, 0, 2)], strict=False)):
         right.plot(deltas, np.median(ratio[..., index], axis=0), "o-", color=color, label=f"{drift:g}")
     right.axhline(1, color="black", linewidth=0.6, linestyle="--")
-    right.set(xlabel=r"$\delta/\mu$", ylabel="dwell time / bound", ylim=(0, None))
-    right.legend(title=r"drift $b/\mu$", ncols=2, loc="upper left", columnspacing=0.8, handlelength=1.2)
+    right.set(xlabel=r"$\delta/\mu$", ylabel="dwell time / bound", ylim=(0, 1.5 * np.median(ratio, axis=0).max()))
+    right.legend(
+        title=r"drift $b/\mu$", ncols=2, loc="upper left", columnspacing=0.8, handlelength=1.2, borderaxespad=0
+    )
     panel(right, "b", "Lemma 1")
     return made

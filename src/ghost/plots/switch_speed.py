@@ -45,7 +45,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         ax=right,
     )
     right.axhline(1, color=THEORY, linewidth=0.5)
-    right.set(xlabel="step $t$ after the switch", ylabel="$d_t / d_{t-1}$", ylim=(0, 1.25))
-    right.legend(title=None, ncols=2, loc="upper center", columnspacing=0.8, handlelength=1.2, borderaxespad=0)
+    right.set(xlabel="step $t$ after the switch", ylabel="$d_t / d_{t-1}$", ylim=(0, 1.62), yticks=[0, 0.5, 1])
+    right.legend(title=None, ncols=2, loc="upper center", columnspacing=0.8, handlelength=1.4, borderaxespad=0)
     panel(right, "b", "contraction")
     return made

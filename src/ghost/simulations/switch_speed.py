@@ -84,7 +84,8 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     distance = ghost_distances(well, s.dt, max(s.euler_steps) * s.max_steps)  # [Euler steps + 1]
     for n in s.euler_steps:
         per_control_step = distance[::n][: s.max_steps + 1]
-        rows.append(Row(f"ghost_n{n}", "steps_to_converge", steps_to_converge(per_control_step, s.tolerance)))
+        steps = steps_to_converge(per_control_step, s.tolerance)
+        rows += [Row(f"ghost_n{n}", "steps_to_converge", steps), Row(f"ghost_n{n}", "evaluations", n * steps)]
         arrays[f"ghost_n{n}/distance"] = per_control_step
     ratio = contraction_ratios(distance[: s.profile_steps + 1])
     rows += [
@@ -109,14 +110,14 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
 
     # How much of this hangs on dt?
     dts = np.arange(1, int(1.2 * stable_dt / s.scan_resolution) + 1) * s.scan_resolution
-    steps = np.empty((len(dts), len(s.euler_steps)))
+    counts = np.empty((len(dts), len(s.euler_steps)))
     min_step = np.empty(len(dts))
     for i, dt in enumerate(dts):
         progress(i + 1, len(dts), f"dt {dt:.3f}")
         distance = ghost_distances(well, float(dt), max(s.euler_steps) * s.max_steps)
-        steps[i] = [steps_to_converge(distance[::n][: s.max_steps + 1], s.tolerance) for n in s.euler_steps]
+        counts[i] = [steps_to_converge(distance[::n][: s.max_steps + 1], s.tolerance) for n in s.euler_steps]
         min_step[i] = np.nanargmin(contraction_ratios(distance[: s.profile_steps + 1])) + 1
-    triple = dts[np.all(steps == s.published_steps, axis=1)]
+    triple = dts[np.all(counts == s.published_steps, axis=1)]
     at_published_steps = dts[np.isin(min_step, s.published_min_steps)]
     # The first Euler step goes |U'(z_A; 1)| dt of the whole way, so the first ratio fixes dt.
     first_step_per_dt = float(-well.gradient(np.array(basin_a), 1.0)) / (basin_b - basin_a)
@@ -128,7 +129,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         *interval("published_min_steps", at_published_steps),
     ]
     arrays |= {"scan/dt": dts, "scan/min_ratio_step": min_step}
-    arrays |= {f"scan/steps_n{n}": steps[:, i] for i, n in enumerate(s.euler_steps)}
+    arrays |= {f"scan/steps_n{n}": counts[:, i] for i, n in enumerate(s.euler_steps)}
     return Outcome(rows, arrays)
 
 

@@ -1,0 +1,81 @@
+"""Shared pieces: the repository's root, a copy of it to run in, and a tiny experiment with real runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ghost.outcome import Outcome, Row
+from ghost.records import record_runs
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def root() -> Path:
+    return ROOT
+
+
+def copy_project(to: Path) -> Path:
+    """What git tracks (and would track), as a project of its own; `ghost` is imported from the copy."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        source, target = ROOT / name, to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink():
+            target.symlink_to(source.readlink())
+        elif source.exists():
+            shutil.copy(source, target)
+    subprocess.run("git init -q && git add -A && git -c user.name=t -c user.email=t@t commit -qm t", cwd=to, shell=True)
+    return to
+
+
+def call(folder: Path, *command: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of our environment in a copy of the project. No terminal, stable hash order."""
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(folder / "src"),
+        "PYTHONHASHSEED": "0",
+        **environment,
+    }
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def tiny_row() -> dict:
+    """A line of the table for an experiment that does not exist, two seeds."""
+    return {
+        "name": "tiny",
+        "step": "simulate",
+        "module": "ghost.simulations.switch_speed",
+        "scale": "smoke",
+        "settings": {"epochs": 3, "widths": [8, 4]},
+        "seeds": [7, 8],
+        "reduced": {},
+    }
+
+
+@pytest.fixture
+def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
+    """Two real runs: the loss of seed s is s / 10."""
+    manifest = tmp_path / "runs/tiny/manifest.json"
+
+    def run(seed: int) -> Outcome:
+        return Outcome([Row("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed})
+
+    record_runs(tiny_row, ("ghost.simulate",), manifest, run)
+    return manifest

@@ -1,0 +1,333 @@
+"""The DAG itself, at smoke scale, in a copy of the project: run, run again, edit, break, kill."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pypdf
+import pytest
+
+from conftest import call, copy_project
+
+SMOKE = ("--config", "scale=smoke")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    """A copy in which the smoke DAG has run once."""
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    start = time.monotonic()
+    done = call(folder, "snakemake", "all", *SMOKE)
+    assert time.monotonic() - start < 240
+    assert re.search(r"\d+ of \d+ jobs done", done.stderr)
+    assert "\x1b" not in done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(project) -> dict[str, bytes]:
+    """What that first run made."""
+    made = [path for path in (project / "data/smoke").rglob("*") if path.is_file()]
+    return {str(path.relative_to(project)): path.read_bytes() for path in made}
+
+
+@pytest.fixture
+def edited(project):
+    """Edit files of the copy for one test."""
+    kept: dict[Path, str] = {}
+
+    def edit(name: str, old: str, new: str) -> None:
+        path = project / name
+        kept.setdefault(path, path.read_text())
+        assert old in path.read_text(), f"{old!r} is not in {name}"
+        path.write_text(path.read_text().replace(old, new))
+
+    yield edit
+    for path, text in kept.items():
+        path.write_text(text)
+
+
+def planned(project: Path) -> set[str]:
+    """Jobs that a dry run plans: rule and what it is for."""
+    text = call(project, "snakemake", "all", "-n", *SMOKE).stdout
+    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, re.MULTILINE)
+    found = set()
+    for rule, body in jobs:
+        wildcards = re.search(r"wildcards: (.*)", body)
+        found.add(f"{rule} {wildcards[1].split('=')[1]}" if wildcards else rule)
+    return found - {"all"}
+
+
+AFTER_CELLS = {"collect", "numbers", "typeset", "audit"}
+
+
+def cells(project: Path) -> dict[str, dict]:
+    lines = (project / "data/smoke/cells.jsonl").read_text().splitlines()
+    return {cell["id"]: cell for cell in map(json.loads, lines)}
+
+
+def test_everything_is_there(project, reference):
+    for label in ("ghost_mechanism", "method", "diagnostic", "switch_speed", "dwell_time"):
+        for suffix in ("pdf", "png", "pgf"):
+            assert (project / f"data/smoke/figures/{label}.{suffix}").stat().st_size > 1000
+    assert "potentials.py" in (project / "data/smoke/paper/generated/tab_theory_method_map.tex").read_text()
+    assert not (project / "paper/ghost.pdf").exists()  # smoke keeps to its own folder
+    assert [path.name for path in (project / "figures").iterdir()] == ["README.md"]
+
+
+def test_no_pgfplots(project):
+    for path in (project / "data/smoke/figures").glob("*.pgf"):
+        assert "pgfplots" not in path.read_text()
+
+
+def test_a_second_run_does_nothing_and_is_quick(project):
+    start = time.monotonic()
+    done = call(project, "snakemake", "all", *SMOKE)
+    assert "nothing to be done" in done.stderr
+    assert time.monotonic() - start < 12  # under 4 s on an idle machine; tests share the cores
+    assert planned(project) == set()
+
+
+def test_touching_files_reruns_nothing(project):
+    for path in [
+        *(project / "src").rglob("*.py"),
+        *(project / "data/smoke/runs").rglob("*"),
+        project / "paper/main.tex",
+    ]:
+        path.touch()
+    assert planned(project) == set()
+
+
+def test_editing_one_row_reruns_just_what_depends_on_it(project, edited):
+    edited("src/ghost/experiments.py", '"dt": 0.16,', '"dt": 0.15,')
+    assert planned(project) == {
+        "simulate switch_speed",
+        "summarize fig_switch_speed",
+        "plot switch_speed",
+        *AFTER_CELLS,
+    }
+
+
+def test_editing_the_scale_file_does_the_same(project, edited):
+    edited("config/smoke.yaml", "mus: 4", "mus: 5")
+    assert planned(project) == {"simulate dwell_time", "summarize fig_dwell_time", "plot dwell_time", *AFTER_CELLS}
+
+
+def test_editing_one_simulation_reruns_just_it(project, edited):
+    edited("src/ghost/simulations/ghost_mechanism.py", "s = settings\n", "s = settings\n    print(s)\n")
+    assert planned(project) == {
+        "simulate ghost_mechanism",
+        "summarize fig_ghost_mechanism",
+        "plot ghost_mechanism",
+        *AFTER_CELLS,
+    }
+
+
+def test_editing_a_network_reruns_what_imports_it(project, edited):
+    """The table that names the module shows its hash, so it is made anew too."""
+    edited("src/ghost/dynamics/networks.py", "class Drift", "EDITED = 1\n\n\nclass Drift")
+    assert planned(project) == {
+        "simulate learned_potential",
+        "summarize fig_diagnostic",
+        "plot diagnostic",
+        "summarize tab_theory_method_map",
+        "tabulate theory_method_map",
+        *AFTER_CELLS,
+    }
+
+
+def test_editing_one_plot_redraws_just_it(project, edited):
+    edited("src/ghost/plots/dwell_time.py", 'panel(right, "b", "Lemma 1")', 'panel(right, "b", "Lemma")')
+    assert planned(project) == {"plot dwell_time", "typeset"}
+
+
+def test_a_comment_reruns_nothing(project, edited):
+    edited("src/ghost/simulations/switch_speed.py", "from __future__", "# a remark\nfrom __future__")
+    assert planned(project) == set()
+
+
+def test_editing_a_sentence_only_typesets(project, edited):
+    edited("paper/sections/conclusion.tex", "simple requirements", "few requirements")
+    assert planned(project) == {"typeset"}
+
+
+def test_every_cell_names_runs_whose_records_are_whole(project):
+    known = set()
+    for manifest in (project / "data/smoke/runs").glob("*/manifest.json"):
+        for run in json.loads(manifest.read_text())["runs"]:
+            known.add(run["run_id"])
+            record = json.loads((manifest.parent / f"seed{run['seed']}/run.json").read_text())
+            assert record["run_id"] == run["run_id"]
+            for name, entry in record["outputs"].items():
+                content = (manifest.parent / f"seed{run['seed']}" / name).read_bytes()
+                assert hashlib.sha256(content).hexdigest() == entry["sha256"]
+    for identity, cell in cells(project).items():
+        assert set(cell["runs"]) <= known, identity
+        assert cell["runs"] or cell["estimator"] == "module", identity
+    with (project / "data/smoke/results.csv").open() as handle:
+        rows = list(csv.DictReader(handle))
+    assert list(rows[0]) == ["experiment", "seed", "condition", "metric", "value", "n", "run_id"]
+    assert {row["run_id"] for row in rows} == known
+
+
+def test_every_number_in_the_text_of_the_pdf_is_a_cell(project):
+    """The lint keeps typed numbers out of the sources; here what \\cell printed is found in the PDF itself."""
+    pages = pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages
+    text = re.sub(r"\s+", "", "".join(page.extract_text() for page in pages)).replace("−", "-").replace("–", "-")
+    used = set()
+    for path in [*(project / "paper/sections").glob("*.tex"), project / "paper/main.tex"]:
+        used |= set(re.findall(r"\\cell\{([^}]*)\}", re.sub(r"(?<!\\)%.*", "", path.read_text())))
+    assert len(used) > 50
+    shown = cells(project)
+    for identity in used:
+        number = re.sub(r"e([-+])0*(\d+)", lambda m: f"×10{m[1].strip('+')}{m[2]}", shown[identity]["shown"])
+        assert number.replace(" ", "") in text, identity
+
+
+def test_the_smoke_pdf_is_stamped_on_every_page(project):
+    for page in pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages:
+        assert "REDUCED SCALE (SMOKE)" in page.extract_text()
+
+
+def test_what_is_not_built_is_shown_as_such(project):
+    text = "".join(page.extract_text() for page in pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages)
+    assert text.count("not built") >= 15
+    listed = call(project, "ghost", "audit", "tab:lightweight", "--scale", "smoke").stdout
+    assert listed.strip() == "tab:lightweight  not built"
+
+
+def test_two_builds_are_byte_identical(project, reference):
+    call(project, "snakemake", "all", "--forceall", *SMOKE)
+    for name, content in reference.items():
+        if not name.endswith(("run.json", "audit.html")):  # these tell when and how long
+            assert (project / name).read_bytes() == content, name
+
+
+def test_audit_names_the_runs_and_their_inputs(project):
+    said = call(project, "ghost", "audit", "fig:diagnostic/learned/train/final_loss", "--scale", "smoke").stdout
+    assert "estimator  mean_std of train/final_loss" in said
+    assert said.count("  run ") == 2
+    assert "source    ghost/simulations/learned_potential.py" in said
+    assert "reduced scale" in said
+    assert "epochs 150 (paper: 2000)" in said
+    listed = call(project, "ghost", "audit", "fig:switch_speed/ghost", "--scale", "smoke").stdout
+    assert listed.startswith("fig:switch_speed/ghost/")
+    wrong = call(project, "ghost", "audit", "fig:swich_speed/ghost/min_ratio", "--scale", "smoke", check=False)
+    assert wrong.returncode == 2
+    assert "did you mean fig:switch_speed/ghost/min_ratio" in wrong.stderr
+    assert len(wrong.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("scale=laptob",), "no scale 'laptob'; did you mean laptop?"),
+        (("scale=smoke", "colour=blue"), "no key 'colour'"),
+        (("scale=smoke", "experiments={switch_speed: {dtt: 1}}"), "no setting 'dtt'; did you mean dt"),
+        (("scale=smoke", "experiments={switch_speed: {dt: fast}}"), "dt must be float, like 0.16"),
+    ],
+)
+def test_bad_configuration_is_one_line(project, arguments, message):
+    done = call(project, "snakemake", "all", "--config", *arguments, check=False)
+    assert done.returncode != 0
+    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("Using workflow")]
+    assert len(said) == 1, said
+    assert message in said[0]
+
+
+def test_a_bad_value_in_a_row_is_one_line_in_the_jobs_log(project):
+    target = "data/smoke/runs/switch_speed/manifest.json"
+    config = ("--config", "scale=smoke", "experiments={switch_speed: {dt: -1}}")
+    kept = (project / target).read_bytes()
+    done = call(project, "snakemake", target, *config, check=False)
+    assert done.returncode != 0
+    assert "ghost: error: switch_speed: dt must be positive, got -1.0" in done.stderr
+    assert "Traceback" not in done.stderr
+    (project / target).parent.mkdir(exist_ok=True)
+    (project / target).write_bytes(kept)
+    call(project, "snakemake", target, *SMOKE)
+
+
+def test_an_unknown_target_is_named(project):
+    done = call(project, "snakemake", "figures/nope.pdf", check=False)
+    assert done.returncode != 0
+    assert "nope.pdf" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_typed_number_stops_the_report(project, edited):
+    edited("paper/sections/dwell_time.tex", "Both parts of the", "It holds for 99 percent. Both parts of the")
+    done = call(project, "snakemake", "data/smoke/paper/ghost.pdf", *SMOKE, check=False)
+    assert done.returncode != 0
+    assert re.search(r"dwell_time\.tex:\d+: typed number 99", done.stderr)
+
+
+def test_broken_latex_is_one_line_with_texs_complaint(project, edited):
+    edited("paper/sections/dwell_time.tex", "Both parts of the", r"\nosuchmacro Both parts of the")
+    done = call(project, "snakemake", "data/smoke/paper/ghost.pdf", *SMOKE, check=False)
+    assert done.returncode != 0
+    assert "Undefined control sequence" in done.stderr
+    assert "nosuchmacro" in done.stderr
+
+
+def test_without_tex_all_but_the_pdf_is_built(tmp_path, project):
+    """A PATH without latexmk and pdflatex."""
+    folder = copy_project(tmp_path / "no_tex")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("git", "bash", "sh", "env", "uname", "mkdir", "rm"):
+        (tools / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+    environment = {"PATH": f"{Path(sys.executable).parent}:{tools}"}
+    call(folder, "snakemake", "all", *SMOKE, **environment)
+    assert (folder / "data/smoke/audit.html").exists()
+    assert (folder / "data/smoke/figures/switch_speed.png").exists()
+    assert not (folder / "data/smoke/paper/ghost.pdf").exists()
+    assert not (folder / "data/smoke/figures/switch_speed.pgf").exists()
+    refused = call(folder, "snakemake", "data/smoke/figures/method.pdf", *SMOKE, check=False, **environment)
+    assert refused.returncode != 0
+
+
+def test_a_killed_run_goes_on_to_the_same_cells(tmp_path, reference):
+    """SIGKILL to everything in the middle of training; nothing half-written stays, and the next run ends the same."""
+    folder = copy_project(tmp_path / "killed")
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(folder / "src"),
+    }
+    process = subprocess.Popen(
+        ["snakemake", "all", *SMOKE], cwd=folder, env=env, start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    log = folder / "logs/smoke/simulate/learned_potential.log"
+    deadline = time.monotonic() + 120
+    while not (log.exists() and "[" in log.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (folder / "data/smoke/runs/learned_potential/manifest.json").exists()
+    call(folder, "snakemake", "--unlock", *SMOKE)
+    call(folder, "snakemake", "all", *SMOKE)
+    for name in ("cells.jsonl", "results.csv", "paper/ghost.pdf"):
+        assert (folder / "data/smoke" / name).read_bytes() == reference[f"data/smoke/{name}"], name
+
+
+def test_dvc_repro_builds_one_figure_and_then_does_nothing(tmp_path):
+    folder = copy_project(tmp_path / "dvc")
+    call(folder, "dvc", "repro", "fig_switch_speed")
+    assert (folder / "figures/switch_speed.pgf").exists()
+    assert not (folder / "figures/dwell_time.pdf").exists()
+    assert sorted(path.name for path in (folder / "data/laptop/runs").iterdir()) == ["switch_speed"]
+    again = call(folder, "dvc", "repro", "fig_switch_speed")
+    assert "didn't change, skipping" in again.stdout + again.stderr
