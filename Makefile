@@ -19,7 +19,7 @@ test: .venv/ready tex
 	ruff format --check
 	snakefmt --check Snakefile workflow
 	mypy
-	pytest -n 2
+	pytest -n 2 --dist loadgroup
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/cells data/laptop/*.* \

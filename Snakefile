@@ -1,5 +1,7 @@
 """The contents page: configuration, rules in the order the data flows, and what `snakemake all` makes."""
 
+import os
+import sys
 from pathlib import Path
 
 from snakemake.utils import min_version
@@ -12,6 +14,9 @@ from ghost.latex import HOW_TO_GET, available
 from ghost.sources import code_hash
 
 min_version("9.0")
+
+# Rules call `python`: the one that runs Snakemake, also when its environment is not activated.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 try:
     scale = settings.load(config, Path(workflow.basedir))

@@ -70,3 +70,10 @@ def test_editing_one_simulation_does_not_touch_another():
     switch = {path.name for path in sources.sources("ghost.simulate", "ghost.simulations.switch_speed")}
     assert "switch_speed.py" in switch
     assert not switch & {"dwell_time.py", "learned_potential.py", "networks.py", "experiments.py"}
+
+
+def test_bookkeeping_does_not_rerun_runs_but_does_rerun_what_reads_them():
+    modules = ("ghost.simulate", "ghost.simulations.switch_speed")
+    assert "records.py" not in {path.name for path in sources.sources(*modules, science=True)}
+    assert "switch_speed.py" in {path.name for path in sources.sources(*modules, science=True)}
+    assert "records.py" in {path.name for path in sources.sources("ghost.summarize")}

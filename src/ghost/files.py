@@ -44,7 +44,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise GhostError(f"{path} is not JSON ({error}); delete it and run the step again") from None
+        raise GhostError(f"{path} is not JSON: {error}") from None
 
 
 def canonical(value: Any) -> str:

@@ -97,8 +97,10 @@ def record_runs(
     `modules` are the entry modules of the code that runs; `run(seed)` does the work.
     """
     code = {
-        "sha256": code_hash(*modules),
-        "files": {str(path.relative_to(ROOT.parent)): {"sha256": file_hash(path)} for path in sources(*modules)},
+        "sha256": code_hash(*modules, science=True),
+        "files": {
+            str(path.relative_to(ROOT.parent)): {"sha256": file_hash(path)} for path in sources(*modules, science=True)
+        },
     }
     input_hashes = {str(path): hashes(path) for path in inputs}
     entries = []

@@ -16,6 +16,9 @@ import tyro
 from ghost.errors import GhostError, exit_on_error
 from ghost.progress import Progress
 from ghost.records import record_runs
+from ghost.sources import module_path
+
+ROW = ("name", "step", "module", "scale", "settings", "seeds", "reduced")
 
 
 def simulate(row: str, out: Path) -> None:
@@ -25,7 +28,7 @@ def simulate(row: str, out: Path) -> None:
         row: a line of the table, as JSON.
         out: the manifest to write; the runs go beside it.
     """
-    line = json.loads(row)
+    line = _parse(row)
     module = importlib.import_module(line["module"])
     try:
         settings = module.Settings(**{key: _tuples(value) for key, value in line["settings"].items()})
@@ -37,6 +40,19 @@ def simulate(row: str, out: Path) -> None:
         out,
         lambda seed: module.run(settings, seed=seed, progress=Progress()),
     )
+
+
+def _parse(row: str) -> dict[str, Any]:
+    try:
+        line = json.loads(row)
+    except json.JSONDecodeError as error:
+        raise GhostError(f"--row is not JSON: {error}") from None
+    missing = [key for key in ROW if key not in line] if isinstance(line, dict) else list(ROW)
+    if missing:
+        raise GhostError(f"--row lacks {', '.join(missing)}; `snakemake -n -p` shows a whole one")
+    if module_path(line["module"]) is None:
+        raise GhostError(f"--row: no module {line['module']!r} of ours")
+    return dict(line)
 
 
 def _tuples(value: Any) -> Any:

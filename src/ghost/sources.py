@@ -1,8 +1,9 @@
 """The import closure of a step, so that editing a module reruns just the steps that import it.
 
 Snakemake cannot see behind `python -m ghost.<step>`; every rule passes `code_hash(<module>, ...)` as a parameter.
-Hashed is the syntax tree without docstrings: comments and formatting rerun nothing. `ghost.experiments` is left out on
-purpose: a row reaches its step as a parameter, so that editing one row does not rerun the others.
+Hashed is the syntax tree without docstrings: comments and formatting rerun nothing. Two things are left out on purpose:
+`ghost.experiments`, since a row reaches its step as a parameter, so that editing one row does not rerun the others;
+and, for runs (`science`), the bookkeeping around them: a new field in the records must not retrain everything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 from ghost.errors import GhostError
 
 ROOT = Path(__file__).parent  # src/ghost
-LEFT_OUT = {"ghost.experiments"}
+TABLE = "ghost.experiments"
+BOOKKEEPING = ("ghost.errors", "ghost.files", "ghost.progress", "ghost.records", "ghost.sources")
 
 
 def module_path(module: str) -> Path | None:
@@ -50,12 +52,13 @@ def _imports(path: Path) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if module_path(name) and name not in LEFT_OUT)
+    return frozenset(name for name in found if module_path(name) and name != TABLE)
 
 
 @cache
-def sources(*modules: str) -> tuple[Path, ...]:
-    """Every file of ours that the modules import, directly or not, the modules themselves included."""
+def sources(*modules: str, science: bool = False) -> tuple[Path, ...]:
+    """Every file of ours that the modules import, directly or not, themselves included; `science`: no bookkeeping."""
+    left_out = set(BOOKKEEPING) if science else set()
     seen: set[str] = set()
     queue = list(modules)
     while queue:
@@ -65,7 +68,7 @@ def sources(*modules: str) -> tuple[Path, ...]:
             raise GhostError(f"no module {module} under {ROOT.name}/")
         if module not in seen:
             seen.add(module)
-            queue.extend(_imports(path))
+            queue.extend(_imports(path) - left_out)
     return tuple(sorted({path for module in seen if (path := module_path(module)) is not None}))
 
 
@@ -75,9 +78,9 @@ def file_hash(path: Path) -> str:
 
 
 @cache
-def code_hash(*modules: str) -> str:
+def code_hash(*modules: str, science: bool = False) -> str:
     """One hash over the closure: what rules and run records carry."""
     digest = hashlib.sha256()
-    for path in sources(*modules):
+    for path in sources(*modules, science=science):
         digest.update(f"{path.relative_to(ROOT)} {file_hash(path)}\n".encode())
     return digest.hexdigest()

@@ -9,6 +9,6 @@ rule simulate:
     threads: 1
     params:
         row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
-        code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules),
+        code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
     shell:
         "OMP_NUM_THREADS={threads} python -m ghost.simulate --row {params.row:q} --out {output.manifest:q} > {log:q} 2>&1"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
-from ghost.plots.style import COLUMN_IN, GHOST, PALETTE, THEORY, figure, panel
+from ghost.plots.style import COLUMN_IN, GHOST, RECURRENT, THEORY, figure, panel
 from ghost.records import Run
 
 
@@ -27,25 +25,25 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     left.legend(loc="upper center")
     panel(left, "a", "landscape")
 
-    curves = [("gradient flow", arrays["ghost/ratio"])]
-    curves += [(rf"$\alpha = {alpha:g}$", arrays[f"gru_a{alpha:.2f}/ratio"]) for alpha in settings["gru_alphas"]]
-    tidy = pd.DataFrame(
-        [(name, step, ratio) for name, ratios in curves for step, ratio in enumerate(ratios, 1)],
-        columns=["update", "step", "ratio"],
+    ratio = arrays["ghost/ratio"]
+    steps = np.arange(1, len(ratio) + 1)
+    for alpha in settings["gru_alphas"]:
+        recurrent = arrays[f"gru_a{alpha:.2f}/ratio"]
+        right.plot(steps, recurrent, color=RECURRENT, linewidth=0.8, linestyle="--")
+        nudge = 4 if alpha == 0.28 else -5  # two rates lie close to each other
+        right.annotate(
+            rf"$\alpha = {alpha:g}$",
+            (steps[-1], recurrent[-1]),
+            xytext=(3, nudge if alpha in (0.28, 0.3) else -2),
+            textcoords="offset points",
+            fontsize=6,
+            color=RECURRENT,
+            annotation_clip=False,
+        )
+    right.plot(steps, ratio, "o-", color=GHOST)
+    right.annotate(
+        "gradient flow", (steps[6], ratio[6]), xytext=(4, -9), textcoords="offset points", color=GHOST, fontsize=7
     )
-    sns.lineplot(
-        tidy,
-        x="step",
-        y="ratio",
-        hue="update",
-        style="update",
-        markers=True,
-        dashes=False,
-        palette=[GHOST, *[PALETTE[i] for i in (7, 8, 1, 6)][: len(curves) - 1]],
-        ax=right,
-    )
-    right.axhline(1, color=THEORY, linewidth=0.5)
-    right.set(xlabel="step $t$ after the switch", ylabel="$d_t / d_{t-1}$", ylim=(0, 1.62), yticks=[0, 0.5, 1])
-    right.legend(title=None, ncols=2, loc="upper center", columnspacing=0.8, handlelength=1.4, borderaxespad=0)
+    right.set(xlabel="step $t$ after the switch", ylabel="$d_t / d_{t-1}$", ylim=(0, 1), xticks=[1, 5, 10, 15])
     panel(right, "b", "contraction")
     return made

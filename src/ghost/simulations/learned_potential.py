@@ -230,6 +230,7 @@ def switch_rows(z: np.ndarray, learned: np.ndarray, b2: np.ndarray, tolerance: f
         final_distance = float(distance[-1])
     return [
         Row("switch", "control_steps", steps),
+        Row("switch", "reached", float(not np.isnan(steps))),
         Row("switch", "ends_in", 1 + int(np.linalg.norm(z[-1] - CENTRES, axis=-1).argmin())),
         Row("switch", "final_distance", final_distance),
     ]
