@@ -1,7 +1,7 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
 # `make clean` removes what the pipeline made (not .venv).
 .PHONY: paper test clean tex
-MAKEFLAGS += --no-print-directory
+MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
 BIN := $(CURDIR)/.venv/bin
