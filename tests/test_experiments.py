@@ -5,8 +5,9 @@ import pytest
 
 from ghost.errors import GhostError
 from ghost.estimators import ESTIMATORS
-from ghost.experiments import ARTEFACTS, EXPERIMENTS, Artefact, Cell, check, find_artefact
+from ghost.experiments import ARTEFACTS, EXPERIMENTS, find_artefact
 from ghost.simulate import _tuples
+from ghost.table import Artefact, Cell, check
 
 FIGURES = [
     "ghost_mechanism",

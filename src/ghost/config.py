@@ -16,7 +16,8 @@ import jsonschema
 import yaml
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.experiments import EXPERIMENTS, Experiment
+from ghost.experiments import EXPERIMENTS
+from ghost.table import Experiment
 
 SCALES = ("smoke", "laptop", "paper")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")

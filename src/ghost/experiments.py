@@ -8,97 +8,19 @@ Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from he
       fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
       tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
   One without a step is declared, and shown as "not built".
-* A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/n5/steps}` in the text,
-  `ghost audit fig:switch_speed/n5/steps` on the command line.
+* A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost_n5/steps_to_converge}` in the text,
+  `ghost audit fig:switch_speed/ghost_n5/steps_to_converge` on the command line.
 
 To add an experiment: write src/ghost/simulations/<name>.py, add a row here, name it in a figure or table.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.sources import module_path
-
-
-@dataclass(frozen=True)
-class Experiment:
-    name: str
-    step: str  # the rule and module that runs it
-    module: str  # what the step imports for it
-    settings: Mapping[str, Any]
-    seeds: tuple[int, ...] = (0,)
-
-    @property
-    def modules(self) -> tuple[str, str]:
-        """Entry modules of its code: a change behind either reruns it."""
-        return (f"ghost.{self.step}", self.module)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One displayed number: `estimator` applied to the runs' `metric` under `condition` (see ghost.estimators)."""
-
-    name: str
-    experiment: str
-    metric: str
-    condition: str = ""
-    estimator: str = "value"
-    digits: str = ".2f"  # a Python format specification
-    unit: str = ""
-    published: str = ""  # as the paper prints it, where it does
-
-
-@dataclass(frozen=True)
-class Artefact:
-    kind: str  # fig or tab
-    label: str
-    step: str = ""  # plot, draw, tabulate; empty: declared, not built
-    cells: tuple[Cell, ...] = ()
-
-    @property
-    def id(self) -> str:
-        return f"{self.kind}:{self.label}"
-
-    @property
-    def stage(self) -> str:
-        """Name of its DVC stage and of its files."""
-        return f"{self.kind}_{self.label}"
-
-    @property
-    def experiments(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.experiment for cell in self.cells if cell.experiment))
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        """Entry modules of the code that makes it from the runs: its cells, and the drawing itself."""
-        drawing = (f"ghost.plots.{self.label}",) if self.step == "plot" else ()
-        return ("ghost.summarize", f"ghost.{self.step}", *drawing)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Files beside the code that it is made from."""
-        if self.step == "tabulate":
-            return (f"paper/tables/{self.stage}.tex.jinja",)
-        return (f"paper/tikz/{self.label}.tikz", "paper/ghost.sty") if self.step == "draw" else ()
-
-    def behind(self) -> tuple[Experiment, ...]:
-        """The experiments that it rests on."""
-        return tuple(row for row in EXPERIMENTS if row.name in self.experiments)
-
-    @property
-    def implementations(self) -> tuple[str, ...]:
-        """Modules that its cells show (estimator `module`), where they exist."""
-        names = [cell.metric for cell in self.cells if cell.estimator == "module"]
-        return tuple(name for name in names if module_path(name))
-
-    def declaration(self) -> list[dict[str, Any]]:
-        """Its cells as plain values with their full ids: what is computed, and a parameter to Snakemake."""
-        return [{**asdict(cell), "id": f"{self.id}/{cell.name}"} for cell in self.cells]
+from ghost.table import Artefact, Cell, Experiment, check
 
 
 def _simulation(name: str, settings: Mapping[str, Any], seeds: tuple[int, ...] = (0,)) -> Experiment:
@@ -361,24 +283,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
     Artefact("tab", "attractor_tradeoff"),
 )
 
-
-# ----------------------------------------------------------------------------------------------------------- checks
-
-
-def check(experiments: Iterable[Experiment], artefacts: Iterable[Artefact]) -> None:
-    """Names are unique, and every cell rests on an experiment that exists."""
-    experiments, artefacts = tuple(experiments), tuple(artefacts)
-    _unique("experiment", [row.name for row in experiments])
-    _unique("artefact", [artefact.id for artefact in artefacts])
-    known = [row.name for row in experiments]
-    for row in experiments:
-        _unique(f"seed of {row.name}", [str(seed) for seed in row.seeds])
-    for artefact in artefacts:
-        _unique(f"cell of {artefact.id}", [cell.name for cell in artefact.cells])
-        for cell in artefact.cells:
-            if cell.experiment and cell.experiment not in known:
-                hint = did_you_mean(cell.experiment, known)
-                raise GhostError(f"table: {artefact.id}/{cell.name}: no experiment {cell.experiment!r}{hint}")
+check(EXPERIMENTS, ARTEFACTS)
 
 
 def find_artefact(identity: str) -> Artefact:
@@ -386,12 +291,3 @@ def find_artefact(identity: str) -> Artefact:
         if artefact.id == identity:
             return artefact
     raise GhostError(f"no figure or table {identity!r}{did_you_mean(identity, [a.id for a in ARTEFACTS])}")
-
-
-def _unique(what: str, names: list[str]) -> None:
-    doubled = [name for name, count in Counter(names).items() if count > 1]
-    if doubled:
-        raise GhostError(f"table: {what} {doubled[0]!r} stands twice; give one of them another name")
-
-
-check(EXPERIMENTS, ARTEFACTS)

@@ -2,7 +2,7 @@
 
 Snakemake cannot see behind `python -m ghost.<step>`; every rule passes `code_hash(<module>, ...)` as a parameter.
 Hashed is the syntax tree without docstrings: comments and formatting rerun nothing. Two things are left out on purpose:
-`ghost.experiments`, since a row reaches its step as a parameter, so that editing one row does not rerun the others;
+the table, since a row reaches its step as a parameter, so that editing one row does not rerun the others;
 and, for runs (`science`), the bookkeeping around them: a new field in the records must not retrain everything.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from ghost.errors import GhostError
 
 ROOT = Path(__file__).parent  # src/ghost
-TABLE = "ghost.experiments"
+TABLE = ("ghost.experiments", "ghost.table")
 BOOKKEEPING = ("ghost.errors", "ghost.files", "ghost.progress", "ghost.records", "ghost.sources")
 
 
@@ -52,7 +52,7 @@ def _imports(path: Path) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if module_path(name) and name != TABLE)
+    return frozenset(name for name in found if module_path(name) and name not in TABLE)
 
 
 @cache

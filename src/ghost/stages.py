@@ -13,12 +13,13 @@ from typing import Any
 import yaml
 
 from ghost.config import Config, load
-from ghost.experiments import ARTEFACTS, Artefact
+from ghost.experiments import ARTEFACTS, EXPERIMENTS
 from ghost.files import write_text
 from ghost.sources import ROOT, sources
+from ghost.table import Artefact
 
 HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
-ALWAYS = ("Snakefile", "config/laptop.yaml", "src/ghost/experiments.py")
+ALWAYS = ("Snakefile", "config/laptop.yaml", "src/ghost/experiments.py", "src/ghost/table.py")
 
 
 def stages() -> dict[str, Any]:
@@ -38,7 +39,7 @@ def outputs(artefact: Artefact, config: Config) -> list[str]:
 
 
 def dependencies(artefact: Artefact) -> list[str]:
-    modules = {module for experiment in artefact.behind() for module in experiment.modules}
+    modules = {module for row in EXPERIMENTS if row.name in artefact.experiments for module in row.modules}
     code = sources(*sorted(modules | set(artefact.modules)))
     return sorted({*ALWAYS, *artefact.sources, *(str(path.relative_to(ROOT.parents[1])) for path in code)})
 
