@@ -65,6 +65,7 @@ def tiny_row() -> dict:
         "scale": "smoke",
         "settings": {"epochs": 3, "widths": [8, 4]},
         "seeds": [7, 8],
+        "needs": [],
         "reduced": {},
     }
 
@@ -74,7 +75,7 @@ def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
     """Two real runs: the loss of seed s is s / 10."""
     manifest = tmp_path / "runs/tiny/manifest.json"
 
-    def run(seed: int) -> Outcome:
+    def run(seed: int, folder: Path) -> Outcome:
         return Outcome([Row("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed})
 
     record_runs(tiny_row, ("ghost.simulate",), manifest, run)

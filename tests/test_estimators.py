@@ -29,7 +29,9 @@ def make_runs(tmp_path, tiny_row):
     def make(values):
         row = {**tiny_row, "seeds": list(range(len(values)))}
         manifest = tmp_path / "r/manifest.json"
-        record_runs(row, ("ghost.simulate",), manifest, lambda seed: Outcome([Row("train", "loss", values[seed])]))
+        record_runs(
+            row, ("ghost.simulate",), manifest, lambda seed, folder: Outcome([Row("train", "loss", values[seed])])
+        )
         return open_runs(manifest)
 
     return make
@@ -81,7 +83,11 @@ def test_a_cell_names_its_runs_and_what_is_to_be_said_against_it(tmp_path, tiny_
     manifest = tmp_path / "r/manifest.json"
     row = {**tiny_row, "reduced": {"epochs": {"here": 3, "paper": 9}}}
     record_runs(
-        row, ("ghost.simulate",), manifest, lambda seed: Outcome([Row("train", "loss", 1.0)]), stand_ins=["backbone"]
+        row,
+        ("ghost.simulate",),
+        manifest,
+        lambda seed, folder: Outcome([Row("train", "loss", 1.0)]),
+        stand_ins=["backbone"],
     )
     runs = open_runs(manifest)
     made = summarize_cell(cell("mean"), runs)

@@ -6,7 +6,7 @@ import pytest
 from ghost.errors import GhostError
 from ghost.estimators import ESTIMATORS
 from ghost.experiments import ARTEFACTS, EXPERIMENTS, find_artefact
-from ghost.simulate import _tuples
+from ghost.rows import read_settings
 from ghost.table import Artefact, Cell, check
 
 FIGURES = [
@@ -59,10 +59,15 @@ def test_a_cell_of_an_unknown_experiment_is_refused():
         check(EXPERIMENTS, [Artefact("fig", "x", "plot", (Cell("a", "swich_speed", "dt"),))])
 
 
+def test_a_need_must_stand_above():
+    first = dataclasses.replace(EXPERIMENTS[0], needs=(EXPERIMENTS[1].name,))
+    with pytest.raises(GhostError, match="which does not stand above it"):
+        check([first, EXPERIMENTS[1]], [])
+
+
 def test_every_row_makes_settings_of_its_module():
     for row in EXPERIMENTS:
-        settings = {key: _tuples(value) for key, value in row.settings.items()}
-        importlib.import_module(row.module).Settings(**settings)
+        read_settings({"name": row.name, "settings": row.settings}, importlib.import_module(row.module).Settings)
 
 
 def test_every_built_artefact_has_its_sources(root):

@@ -3,7 +3,7 @@
 import importlib
 import re
 
-from ghost.experiments import ARTEFACTS
+from ghost.experiments import ARTEFACTS, EXPERIMENTS
 
 
 def test_its_make_targets_exist(root):
@@ -19,6 +19,7 @@ def test_its_picture_shows_every_rule(root):
         for path in (root / "workflow/rules").glob("*.smk")
         for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
     }
+    rules |= {row.step for row in EXPERIMENTS}
     assert picture is not None
     for rule in rules:
         assert re.search(rf'\b{rule}\["{rule}<br>', picture[1]), rule

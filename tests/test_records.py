@@ -43,9 +43,26 @@ def test_inputs_are_hashed(tmp_path, tiny_row):
     data = tmp_path / "demos.bin"
     data.write_bytes(b"abc")
     manifest = tmp_path / "m/manifest.json"
-    records.record_runs(tiny_row, ("ghost.simulate",), manifest, lambda seed: Outcome([]), inputs=[data])
+    records.record_runs(tiny_row, ("ghost.simulate",), manifest, lambda seed, folder: Outcome([]), inputs=[data])
     entry = records.open_runs(manifest)[0].record()["inputs"][str(data)]
     assert entry["sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_other_files_of_a_run_are_recorded_and_verified(tmp_path, tiny_row):
+    def run(seed, folder):
+        (folder / "model.bin").write_bytes(b"weights")
+        return Outcome([], files=("model.bin",))
+
+    manifest = tmp_path / "m/manifest.json"
+    records.record_runs(tiny_row, ("ghost.simulate",), manifest, run)
+    opened = records.open_runs(manifest)[0]
+    assert opened.path("model.bin").read_bytes() == b"weights"
+    assert "model.bin" in opened.record()["outputs"]
+    opened.path("model.bin").write_bytes(b"weightz")
+    with pytest.raises(GhostError, match=r"model\.bin is not the file"):
+        opened.path("model.bin")
+    with pytest.raises(GhostError, match="lists no seed7/other"):
+        opened.path("other")
 
 
 @pytest.mark.parametrize("group", ["inputs", "outputs"])
@@ -53,7 +70,7 @@ def test_a_record_without_a_hash_is_refused(tmp_path, tiny_row, group):
     data = tmp_path / "demos.bin"
     data.write_bytes(b"abc")
     manifest = tmp_path / "m/manifest.json"
-    records.record_runs(tiny_row, ("ghost.simulate",), manifest, lambda seed: Outcome([]), inputs=[data])
+    records.record_runs(tiny_row, ("ghost.simulate",), manifest, lambda seed, folder: Outcome([]), inputs=[data])
     path = manifest.parent / "seed7/run.json"
     edit(path, lambda record: next(iter(record[group].values())).pop("sha256"))
     with pytest.raises(GhostError, match="without its sha256"):
@@ -132,7 +149,7 @@ def test_a_corrupt_manifest_is_one_line(tiny_manifest):
 
 
 def test_a_run_that_fails_leaves_no_manifest(tmp_path, tiny_row):
-    def run(seed):
+    def run(seed, folder):
         if seed == 8:
             raise ZeroDivisionError
         return Outcome([])
@@ -151,7 +168,7 @@ def test_the_manifest_is_the_same_wherever_it_is_made(tiny_manifest, tmp_path, t
         tiny_row,
         ("ghost.simulate",),
         second,
-        lambda seed: Outcome([Row("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed}),
+        lambda seed, folder: Outcome([Row("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed}),
     )
     assert second.read_bytes() == tiny_manifest.read_bytes()
     assert json.loads((second.parent / "seed7/run.json").read_text())["host"] == "elsewhere"

@@ -15,7 +15,7 @@ def audit(cell: tyro.conf.Positional[str], scale: str = "laptop") -> None:
     """Which runs produced a number of the report.
 
     Args:
-        cell: a cell such as fig:switch_speed/ghost_n5/steps_to_converge, or a prefix such as fig:switch_speed to list its cells.
+        cell: a cell such as fig:switch_speed/ghost_n5/steps_to_converge, or a prefix such as fig:switch_speed.
         scale: smoke, laptop or paper.
     """
     from ghost.audit.lookup import lookup

@@ -75,6 +75,7 @@ class Config:
             "scale": self.scale,
             "settings": dict(here.settings),
             "seeds": list(here.seeds),
+            "needs": list(here.needs),
             "reduced": reduced,
         }
 

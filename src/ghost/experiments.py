@@ -3,13 +3,13 @@
 Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from here; nothing else lists them.
 
 * An `Experiment` is run by a step (`python -m ghost.<step>`) once per seed. Its settings are the paper's own sizes;
-  `config/<scale>.yaml` says what is smaller at a scale.
+  `config/<scale>.yaml` says what is smaller at a scale. It may need other experiments: their runs are its inputs.
 * An `Artefact` is a figure or a table under the paper's own label:
       fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
       tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
   One without a step is declared, and shown as "not built".
-* A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost_n5/steps_to_converge}` in the text,
-  `ghost audit fig:switch_speed/ghost_n5/steps_to_converge` on the command line.
+* A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost/min_ratio}` in the text,
+  `ghost audit fig:switch_speed/ghost/min_ratio` on the command line.
 
 To add an experiment: write src/ghost/simulations/<name>.py, add a row here, name it in a figure or table.
 """

@@ -1,4 +1,4 @@
-"""What an experiment hands back: tidy rows (the raw results) and named arrays (what figures draw)."""
+"""What a run hands back: tidy rows (the raw results), named arrays (what figures draw), and other files it wrote."""
 
 from __future__ import annotations
 
@@ -21,3 +21,4 @@ class Row:
 class Outcome:
     rows: list[Row]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    files: tuple[str, ...] = ()  # written by the run itself into its folder: checkpoints, shards

@@ -5,6 +5,7 @@ A run is one experiment with one seed. Its folder is data/<scale>/runs/<experime
     run.json             the record
     rows.csv             the raw results: condition, metric, value, n
     arrays.safetensors   what figures draw
+    ...                  what else the run wrote: a checkpoint, shards
 
 The experiment's manifest.json, one folder up, lists the runs and the sha256 of each of their files. It is the one
 output that Snakemake knows: it is small, it changes when and only when a result changes, and a step that was killed
@@ -57,6 +58,7 @@ IDENTITY = (
     "code",
     "lock_sha256",
 )
+DIFFERS = "is not the file that its manifest lists (sha256 differs); run the step again"
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -87,14 +89,15 @@ def record_runs(
     row: Mapping[str, Any],
     modules: tuple[str, ...],
     manifest: Path,
-    run: Callable[[int], Outcome],
+    run: Callable[[int, Path], Outcome],
     *,
     inputs: Iterable[Path] = (),
     stand_ins: Iterable[str] = (),
 ) -> None:
     """Run every seed of an experiment's row and write its runs, then the manifest.
 
-    `modules` are the entry modules of the code that runs; `run(seed)` does the work.
+    `modules` are the entry modules of the code that runs; `run(seed, folder)` does the work. It may keep files in the
+    run's folder, also unfinished ones from which a killed run goes on; what its outcome names is recorded.
     """
     code = {
         "sha256": code_hash(*modules, science=True),
@@ -106,14 +109,16 @@ def record_runs(
     entries = []
     for seed in row["seeds"]:
         folder = manifest.parent / f"seed{seed}"
+        folder.mkdir(parents=True, exist_ok=True)
         start, start_s = datetime.now(UTC), time.monotonic()
-        outcome = run(seed)
+        outcome = run(seed, folder)
         wall_s = time.monotonic() - start_s
         _write_rows(folder / "rows.csv", outcome.rows)
         with atomic(folder / "arrays.safetensors") as temporary:
             # save_file would map the file with the owner's permissions only; the bytes are small enough for memory
             temporary.write_bytes(save_safetensors({k: np.ascontiguousarray(v) for k, v in outcome.arrays.items()}))
-        outputs = {path.name: hashes(path) for path in (folder / "rows.csv", folder / "arrays.safetensors")}
+        names = ("rows.csv", "arrays.safetensors", *outcome.files)
+        outputs = {name: hashes(confined(folder, name)) for name in names}
         record = {
             "experiment": row["name"],
             "scale": row["scale"],
@@ -241,15 +246,26 @@ class Run:
         except SafetensorError as error:
             raise GhostError(f"{self.folder}/seed{self.seed}/arrays.safetensors: {error}") from None
 
+    def path(self, name: str) -> Path:
+        """A file of the run, verified."""
+        path, expected = self._listed(name)
+        if sha256(path) != expected:
+            raise GhostError(f"{path} {DIFFERS}")
+        return path
+
     def _read(self, name: str) -> bytes:
+        """The content of a file of the run: read once, verified, then used."""
+        path, expected = self._listed(name)
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != expected:
+            raise GhostError(f"{path} {DIFFERS}")
+        return content
+
+    def _listed(self, name: str) -> tuple[Path, str]:
         key = f"seed{self.seed}/{name}"
         if key not in self.files:
             raise GhostError(f"{self.folder}/manifest.json lists no {key}")
-        path = confined(self.folder, key)
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != self.files[key]:
-            raise GhostError(f"{path} is not the file that its manifest lists (sha256 differs); run the step again")
-        return content
+        return confined(self.folder, key), self.files[key]
 
 
 def open_runs(manifest: Path) -> list[Run]:

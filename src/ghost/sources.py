@@ -17,7 +17,7 @@ from ghost.errors import GhostError
 
 ROOT = Path(__file__).parent  # src/ghost
 TABLE = ("ghost.experiments", "ghost.table")
-BOOKKEEPING = ("ghost.errors", "ghost.files", "ghost.progress", "ghost.records", "ghost.sources")
+BOOKKEEPING = ("ghost.errors", "ghost.files", "ghost.progress", "ghost.records", "ghost.rows", "ghost.sources")
 
 
 def module_path(module: str) -> Path | None:

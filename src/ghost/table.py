@@ -18,6 +18,7 @@ class Experiment:
     module: str  # what the step imports for it
     settings: Mapping[str, Any]
     seeds: tuple[int, ...] = (0,)
+    needs: tuple[str, ...] = ()  # experiments whose runs are its inputs
 
     @property
     def modules(self) -> tuple[str, str]:
@@ -89,7 +90,11 @@ def check(experiments: Iterable[Experiment], artefacts: Iterable[Artefact]) -> N
     _unique("experiment", [row.name for row in experiments])
     _unique("artefact", [artefact.id for artefact in artefacts])
     known = [row.name for row in experiments]
-    for row in experiments:
+    for number, row in enumerate(experiments):
+        for need in row.needs:
+            if need not in known[:number]:
+                hint = did_you_mean(need, known[:number])
+                raise GhostError(f"table: {row.name} needs {need!r}, which does not stand above it{hint}")
         _unique(f"seed of {row.name}", [str(seed) for seed in row.seeds])
     for artefact in artefacts:
         _unique(f"cell of {artefact.id}", [cell.name for cell in artefact.cells])
