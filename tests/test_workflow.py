@@ -24,22 +24,26 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    """A copy in which the smoke DAG has run once."""
+def built(tmp_path_factory) -> tuple[Path, dict[str, bytes]]:
+    """A copy in which the smoke DAG has run once, and the files that this first run made."""
     folder = copy_project(tmp_path_factory.mktemp("project"))
     start = time.monotonic()
     done = call(folder, "snakemake", "all", *SMOKE)
     assert time.monotonic() - start < 240
     assert re.search(r"\d+ of \d+ jobs done", done.stderr)
     assert "\x1b" not in done.stderr
-    return folder
+    made = [path for path in (folder / "data/smoke").rglob("*") if path.is_file()]
+    return folder, {str(path.relative_to(folder)): path.read_bytes() for path in made}
 
 
 @pytest.fixture(scope="module")
-def reference(project) -> dict[str, bytes]:
-    """What that first run made."""
-    made = [path for path in (project / "data/smoke").rglob("*") if path.is_file()]
-    return {str(path.relative_to(project)): path.read_bytes() for path in made}
+def project(built) -> Path:
+    return built[0]
+
+
+@pytest.fixture(scope="module")
+def reference(built) -> dict[str, bytes]:
+    return built[1]
 
 
 @pytest.fixture
@@ -77,7 +81,7 @@ def cells(project: Path) -> dict[str, dict]:
     return {cell["id"]: cell for cell in map(json.loads, lines)}
 
 
-def test_everything_is_there(project, reference):
+def test_everything_is_there(project):
     for label in ("ghost_mechanism", "method", "diagnostic", "switch_speed", "dwell_time"):
         for suffix in ("pdf", "png", "pgf"):
             assert (project / f"data/smoke/figures/{label}.{suffix}").stat().st_size > 1000
