@@ -21,7 +21,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         x = arrays[f"{name}/{parameter}"]
         left.loglog(x, arrays[f"{name}/theory"], color=THEORY, linewidth=0.8, zorder=1)
         left.loglog(x, arrays[f"{name}/dwell"], marker, color=color, markersize=2.6, label=label, zorder=2)
-    left.plot([], [], color=THEORY, linewidth=0.8, label=r"$\pi/\sqrt{\mu}$, $\pi/\sqrt{a(h - h_c)}$")
+    left.plot([], [], color=THEORY, linewidth=0.8, label="asymptotes")
     left.set(xlabel="distance from the bifurcation", ylabel="passage time")
     left.set_ylim(top=6 * left.get_ylim()[1])
     left.legend(loc="upper right", borderaxespad=0, handlelength=1.2)
