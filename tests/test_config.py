@@ -34,6 +34,14 @@ def test_command_line_text_is_read_as_the_tables_type(root):
     assert settings["max_steps"] == 7
 
 
+def test_a_step_can_be_made_smaller_as_a_whole_and_one_experiment_otherwise(root):
+    asked = {"steps": {"simulate": {"tolerance": 0.3}}, "experiments": {"switch_speed": {"tolerance": 0.2}}}
+    loaded = config.load(asked, root)
+    assert loaded.experiment("learned_potential").settings["tolerance"] == 0.3
+    assert loaded.experiment("switch_speed").settings["tolerance"] == 0.2
+    assert "tolerance" not in loaded.experiment("dwell_time").settings
+
+
 def test_seeds_can_be_fewer(root):
     asked = {"experiments": {"learned_potential": {"seeds": 1}}}
     loaded = config.load(asked, root)
@@ -53,6 +61,8 @@ def test_smoke_keeps_to_its_own_folder(root):
     [
         ({"scale": "laptob"}, "no scale 'laptob'; did you mean laptop?"),
         ({"skale": "laptop"}, "no key 'skale'; did you mean scale?"),
+        ({"steps": {"simulat": {}}}, "no step 'simulat'; did you mean simulate?"),
+        ({"steps": {"simulate": {"epoch": 1}}}, "no simulate has a setting 'epoch'; did you mean epochs"),
         ({"experiments": {"swich_speed": {}}}, "no experiment 'swich_speed'; did you mean switch_speed"),
         ({"experiments": {"switch_speed": {"dtt": 1}}}, "no setting 'dtt'; did you mean dt"),
         ({"experiments": {"switch_speed": {"max_steps": 1.5}}}, "max_steps must be int, like"),

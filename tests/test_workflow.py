@@ -113,7 +113,7 @@ def test_touching_files_reruns_nothing(project):
 
 
 def test_editing_one_row_reruns_just_what_depends_on_it(project, edited):
-    edited("src/ghost/experiments.py", '"dt": 0.16,', '"dt": 0.15,')
+    edited("src/ghost/experiments/analytic.py", '"dt": 0.16,', '"dt": 0.15,')
     assert planned(project) == {
         "simulate switch_speed",
         "summarize fig_switch_speed",

@@ -81,23 +81,40 @@ class Config:
 
 
 def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
-    """The configuration for `overrides` (`--config` of Snakemake): `scale`, and `experiments: {name: {key: value}}`."""
+    """The configuration for `overrides` (`--config` of Snakemake) over the scale's file.
+
+    `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
+    for one of them, and stronger; so is `--config` against the file.
+    """
     scale = overrides.get("scale", "laptop")
     if scale not in SCALES:
         raise GhostError(f"config: no scale {scale!r}{did_you_mean(str(scale), SCALES)}")
     path = root / "config" / f"{scale}.yaml"
-    settings = _read(path).get("experiments") or {}
-    merged = {"scale": scale, "experiments": {name: dict(row or {}) for name, row in settings.items()}}
-    extra = {key: value for key, value in overrides.items() if key != "scale"}
-    _check({"scale": scale, **extra}, root / SCHEMA, "--config")
-    for name, row in extra.get("experiments", {}).items():
-        merged["experiments"].setdefault(name, {}).update(row)
-    _check(merged, root / SCHEMA, str(path))
-    known = {row.name: row for row in EXPERIMENTS}
-    for name in merged["experiments"]:
-        if name not in known:
-            raise GhostError(f"config: no experiment {name!r}{did_you_mean(name, known)}")
-    return Config(scale, tuple(_resized(row, merged["experiments"].get(row.name, {})) for row in EXPERIMENTS))
+    rows = list(EXPERIMENTS)
+    for where, asked in ((str(path), _read(path)), ("--config", dict(overrides))):
+        _check(asked, root / SCHEMA, where)
+        for step, settings in (asked.get("steps") or {}).items():
+            of_step = _known([row for row in rows if row.step == step], step, "step", [row.step for row in rows])
+            have = {key for row in of_step for key in row.settings}
+            for key in settings:
+                if key not in have:
+                    raise GhostError(f"config: no {step} has a setting {key!r}{did_you_mean(key, have)}")
+            rows = [
+                _resized(row, {key: value for key, value in settings.items() if key in row.settings})
+                if row.step == step
+                else row
+                for row in rows
+            ]
+        for name, settings in (asked.get("experiments") or {}).items():
+            _known([row for row in rows if row.name == name], name, "experiment", [row.name for row in rows])
+            rows = [_resized(row, settings or {}) if row.name == name else row for row in rows]
+    return Config(scale, tuple(rows))
+
+
+def _known(found: list[Experiment], name: str, what: str, known: list[str]) -> list[Experiment]:
+    if not found:
+        raise GhostError(f"config: no {what} {name!r}{did_you_mean(name, known)}")
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ghost.errors import GhostError
 
 ROOT = Path(__file__).parent  # src/ghost
-TABLE = ("ghost.experiments", "ghost.table")
+TABLE = ("ghost.experiments", "ghost.table")  # the package and what a line of it is
 BOOKKEEPING = ("ghost.errors", "ghost.files", "ghost.progress", "ghost.records", "ghost.rows", "ghost.sources")
 
 
@@ -52,7 +52,7 @@ def _imports(path: Path) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if module_path(name) and name not in TABLE)
+    return frozenset(name for name in found if module_path(name) and not name.startswith(TABLE))
 
 
 @cache

@@ -19,7 +19,7 @@ from ghost.sources import ROOT, sources
 from ghost.table import Artefact
 
 HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
-ALWAYS = ("Snakefile", "config/laptop.yaml", "src/ghost/experiments.py", "src/ghost/table.py")
+ALWAYS = ("Snakefile", "config/laptop.yaml", "src/ghost/experiments", "src/ghost/table.py")
 
 
 def stages() -> dict[str, Any]:

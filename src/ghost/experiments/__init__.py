@@ -1,0 +1,51 @@
+"""THE TABLE: every experiment, and every figure and table of the report with the numbers that stand in it.
+
+Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from here; nothing else lists them.
+
+* An `Experiment` is run by a step (`python -m ghost.<step>`) once per seed. Its settings are the paper's own sizes;
+  `config/<scale>.yaml` says what is smaller at a scale. It may need other experiments: their runs are its inputs.
+* An `Artefact` is a figure or a table under the paper's own label:
+      fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
+      tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
+  One without a step is declared, and shown as "not built".
+* A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost/min_ratio}` in the text,
+  `ghost audit fig:switch_speed/ghost/min_ratio` on the command line.
+
+To add an experiment: write src/ghost/simulations/<name>.py, add a row beside its kin, name it in a figure or table.
+"""
+
+from __future__ import annotations
+
+from ghost.errors import GhostError, did_you_mean
+from ghost.experiments import analytic
+from ghost.table import Artefact, Experiment, check
+
+EXPERIMENTS: tuple[Experiment, ...] = analytic.EXPERIMENTS
+
+ARTEFACTS: tuple[Artefact, ...] = (
+    *analytic.ARTEFACTS,
+    Artefact("tab", "meta_rl"),
+    Artefact("fig", "meta_rl"),
+    Artefact("fig", "attractor_emergence"),
+    Artefact("tab", "groot_distill"),
+    Artefact("fig", "e2e_trajectory"),
+    Artefact("tab", "multi_task"),
+    Artefact("fig", "attractor_basins"),
+    Artefact("tab", "lightweight"),
+    Artefact("tab", "loss_ablation"),
+    Artefact("tab", "ablation"),
+    Artefact("fig", "ablation_paired"),
+    Artefact("tab", "libero10"),
+    Artefact("fig", "libero_per_task"),
+    Artefact("fig", "libero_complexity"),
+    Artefact("tab", "attractor_tradeoff"),
+)
+
+check(EXPERIMENTS, ARTEFACTS)
+
+
+def find_artefact(identity: str) -> Artefact:
+    for artefact in ARTEFACTS:
+        if artefact.id == identity:
+            return artefact
+    raise GhostError(f"no figure or table {identity!r}{did_you_mean(identity, [a.id for a in ARTEFACTS])}")
