@@ -1,0 +1,243 @@
+"""Cache what a backbone makes of a data set: `python -m ghost.cache_features --row '{...}' --needs .../manifest.json
+--out .../manifest.json`.
+
+The need is the manifest of the demonstrations. The row's module is a backbone (the contract stands in
+`ghost.backbones`); its settings stand in the row beside those of the drawing below. What comes out is told in
+`ghost.data.features`. A step that was killed goes on behind the last finished shard.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+
+from ghost.backbones import Observations
+from ghost.data.features import Sizes, write_shards
+from ghost.data.lerobot import LeRobotDataset
+from ghost.errors import GhostError, exit_on_error
+from ghost.files import sha256
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.records import open_runs, record_runs
+from ghost.rows import read_row, read_settings
+from ghost.sources import code_hash
+
+Encode = Callable[[Any, Observations], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which samples, and how they are padded."""
+
+    train_per_task: tuple[int, ...]  # the sample split, in the order of the data set's tasks
+    test_per_task: tuple[int, ...]
+    train_episodes: int  # the episode split: the first so many train
+    train_timesteps: int
+    test_timesteps: int
+    horizon: int  # H
+    d_state: int
+    d_action: int
+    samples_per_shard: int
+
+    def __post_init__(self) -> None:
+        if len(self.train_per_task) != len(self.test_per_task):
+            raise ValueError(
+                f"train_per_task and test_per_task must name the same tasks, got {len(self.train_per_task)} and"
+                f" {len(self.test_per_task)} counts"
+            )
+        if min(*self.train_per_task, *self.test_per_task) < 1:
+            raise ValueError("train_per_task and test_per_task must be at least 1 for every task")
+        for name in ("train_episodes", "train_timesteps", "test_timesteps", "horizon", "samples_per_shard"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+def cache_features(row: str, out: Path, needs: list[Path]) -> None:
+    """Draw samples and cache their features, for every seed of a row.
+
+    Args:
+        row: a line of the table, as JSON.
+        out: the manifest to write; the shards go beside it.
+        needs: the manifest of the demonstrations.
+    """
+    line = read_row(row)
+    if len(needs) != 1:
+        raise GhostError(f"{line['name']}: needs one manifest of demonstrations, got {len(needs)}")
+    backbone = importlib.import_module(line["module"])
+    own = {entry.name for entry in dataclasses.fields(backbone.Settings)}
+    settings = read_settings(_only(line, lambda key: key in own), backbone.Settings)
+    draw = read_settings(_only(line, lambda key: key not in own), Draw)
+    modules = (f"ghost.{line['step']}", line["module"])
+    dataset, stand_ins = open_demos(needs[0])
+
+    def run(seed: int, folder: Path) -> Outcome:
+        made_from = {
+            "settings": line["settings"],
+            "seed": seed,
+            "demos_sha256": sha256(needs[0]),
+            "code_sha256": code_hash(*modules, science=True),
+        }
+        return cache(draw, dataset, settings, backbone.encode, seed=seed, folder=folder, made_from=made_from)
+
+    own_stand_in = [backbone.STAND_IN] if backbone.STAND_IN else []
+    record_runs(line, modules, out, run, inputs=needs, stand_ins=[*own_stand_in, *stand_ins])
+
+
+def _only(line: dict[str, Any], wanted: Callable[[str], bool]) -> dict[str, Any]:
+    return {**line, "settings": {key: value for key, value in line["settings"].items() if wanted(key)}}
+
+
+def open_demos(manifest: Path) -> tuple[LeRobotDataset, list[str]]:
+    """The data set that a manifest of demonstrations lists, each of its files verified, and what stands in there."""
+    runs = open_runs(manifest)
+    if len(runs) != 1:
+        raise GhostError(f"{manifest}: one data set expected, it lists {len(runs)}")
+    top = f"seed{runs[0].seed}/"
+    for name in runs[0].files:
+        runs[0].path(name.removeprefix(top))
+    return LeRobotDataset.open(manifest.parent / top / "dataset"), list(runs[0].record()["stand_ins"])
+
+
+def cache(
+    draw: Draw,
+    dataset: LeRobotDataset,
+    settings: Any,
+    encode: Encode,
+    *,
+    seed: int,
+    folder: Path,
+    made_from: dict[str, Any],
+) -> Outcome:
+    """Draw the samples, write the shards, and hand back the small arrays."""
+    episode, timestep, splits = draw_samples(draw, dataset, seed)
+    small, columns = gather(draw, dataset, episode, timestep)
+    task_names = [dataset.tasks[index] for index in sorted(dataset.tasks)]
+
+    def encode_slice(part: slice) -> np.ndarray:
+        return encode(
+            settings,
+            Observations(
+                instructions=tuple(dataset.tasks[int(index)] for index in small["task"][part]),
+                columns={name: value[part] for name, value in columns.items()},
+                frames=lambda camera: frames(dataset, camera, episode[part], timestep[part]),
+            ),
+        )
+
+    progress = Progress("shards")
+    sizes = Sizes(settings.tokens, settings.d_token, draw.d_state, draw.horizon, draw.d_action)
+    facts = {
+        "sizes": dataclasses.asdict(sizes),
+        "task_names": task_names,
+        "samples_per_shard": draw.samples_per_shard,
+        "made_from": made_from,
+    }
+    files = write_shards(folder, len(episode), draw.samples_per_shard, encode_slice, facts, progress)
+    rows = [Row("all", "samples", len(episode))]
+    arrays = dict(small)
+    for name, (train, test) in splits.items():
+        rows += [Row(f"{name}_split", "train", len(train)), Row(f"{name}_split", "test", len(test))]
+        arrays |= {f"split/{name}/train": train, f"split/{name}/test": test}
+    return Outcome(rows, arrays, files)
+
+
+def draw_samples(
+    draw: Draw, dataset: LeRobotDataset, seed: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Episode [N] and timestep [N] of the samples, in the order of the data set, and the splits as indices of samples.
+
+    Both splits draw time steps uniformly and none of them twice; a time step may serve both, as two samples.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = dataset.lengths()
+    of_step = np.repeat(np.arange(len(lengths)), lengths)  # [all steps]: its episode
+    first = np.concatenate([[0], lengths.cumsum()])
+    if len(dataset.tasks) != len(draw.train_per_task):
+        raise GhostError(
+            f"{dataset.folder} has {len(dataset.tasks)} tasks, train_per_task has {len(draw.train_per_task)}"
+        )
+    if not draw.train_episodes < len(dataset):
+        raise GhostError(f"train_episodes must leave some of the {len(dataset)} to test, got {draw.train_episodes}")
+    number = {name: index for index, name in dataset.tasks.items()}
+    task = np.array([number[meta["tasks"][0]] for meta in dataset.episodes])
+
+    def pick(steps: np.ndarray, count: int, what: str) -> np.ndarray:
+        if count > len(steps):
+            raise GhostError(f"{dataset.folder}: {what} has {len(steps)} steps, {count} samples are wanted")
+        return rng.choice(steps, count, replace=False)
+
+    groups: dict[str, list[np.ndarray]] = {"sample/train": [], "sample/test": []}
+    for index, (train, test) in enumerate(zip(draw.train_per_task, draw.test_per_task, strict=True)):
+        picked = pick(np.flatnonzero(task[of_step] == index), train + test, f"task {dataset.tasks[index]}")
+        groups["sample/train"].append(picked[:train])
+        groups["sample/test"].append(picked[train:])
+    seen = of_step < draw.train_episodes
+    groups["episode/train"] = [pick(np.flatnonzero(seen), draw.train_timesteps, "the training episodes")]
+    groups["episode/test"] = [pick(np.flatnonzero(~seen), draw.test_timesteps, "the test episodes")]
+
+    steps = np.concatenate([step for group in groups.values() for step in group])  # [N]
+    names = np.repeat(list(groups), [sum(map(len, group)) for group in groups.values()])
+    order = np.argsort(steps, kind="stable")
+    steps, names = steps[order], names[order]
+    indices = {name: np.flatnonzero(names == name) for name in groups}
+    splits = {name: (indices[f"{name}/train"], indices[f"{name}/test"]) for name in ("episode", "sample")}
+    return of_step[steps], steps - first[of_step[steps]], splits
+
+
+def gather(
+    draw: Draw, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The small arrays of the samples, and the observation columns that the backbone may see; one pass over the data.
+
+    `episode` must rise, so that every file is read once.
+    """
+    n = len(episode)
+    state = np.zeros((n, draw.d_state), np.float32)
+    action = np.zeros((n, draw.horizon, draw.d_action), np.float32)
+    task, phase = np.empty(n, np.int64), np.full(n, -1)
+    columns: dict[str, list[np.ndarray]] = {}
+    real = 0
+    for index in np.unique(episode):
+        here = np.flatnonzero(episode == index)
+        steps, data = timestep[here], dataset.episode(int(index))
+        real = data.action.shape[1]
+        if data.state.shape[1] > draw.d_state or real > draw.d_action:
+            raise GhostError(
+                f"{dataset.folder}: state {data.state.shape[1]} and action {real} do not fit into {draw.d_state} and"
+                f" {draw.d_action}"
+            )
+        state[here, : data.state.shape[1]] = data.state[steps]
+        ahead = np.minimum(steps[:, None] + np.arange(draw.horizon), len(data) - 1)  # [samples here, H]
+        action[here, :, :real] = data.action[ahead]
+        task[here] = data.task[steps]
+        if "phase" in data.columns:
+            phase[here] = data.columns["phase"][steps]
+        for name, value in data.columns.items():
+            if name.startswith("observation."):
+                columns.setdefault(name, []).append(value[steps])
+    small: dict[str, np.ndarray] = {
+        "state": state,
+        "action": action,
+        "action_mask": (np.arange(draw.d_action) < real).astype(np.uint8),
+        "task": task,
+        "phase": phase,
+        "episode": episode,
+        "timestep": timestep,
+    }
+    return small, {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def frames(dataset: LeRobotDataset, camera: str, episode: np.ndarray, timestep: np.ndarray) -> np.ndarray:
+    """A camera's images of samples [n, height, width, 3], whose episodes rise."""
+    parts = [dataset.frames(int(index), camera, timestep[episode == index].tolist()) for index in np.unique(episode)]
+    return np.concatenate(parts)
+
+
+if __name__ == "__main__":
+    exit_on_error(lambda: tyro.cli(cache_features))

@@ -1,0 +1,1 @@
+"""Demonstrations and what is drawn from them: LeRobot-format data sets, the dual-arm stand-in, the feature cache."""

@@ -1,0 +1,180 @@
+"""The feature cache: what a frozen backbone made of samples of a data set, so that decoders train without it.
+
+N samples, T tokens, D token width, H horizon. Written by `python -m ghost.cache_features`, opened by the training with
+
+    cache = FeatureCache.open(Path("data/laptop/runs/dual_arm_features/manifest.json"))
+    train, test = cache.split("sample")  # or "episode"
+    tokens = cache.tokens(train[:32])  # [32, T, D] float16, gathered from the memory-mapped shards
+    action = cache.action[train[:32]]  # [32, H, 32] float32
+
+A sample is one time step of one episode: the tokens and the state that the robot has then, and the H actions from then
+on (the last one repeated past the episode's end). Samples stand in the order of the data set (episode, timestep).
+
+Two splits, as the paper uses them:
+
+    episode   timesteps of the first episodes to train, of the remaining, unseen ones to test (1,800 / 396 episodes,
+              800 / 200 timesteps): the drop-in replacement
+    sample    per task, samples drawn over all episodes, then divided (300 to 600 / 80 to 150 per task, 5,600 / 1,430
+              in total): the ten-task study. A test sample's episode may be a training episode: neighbouring time
+              steps of one demonstration can stand on both sides, so this split measures interpolation. So does the
+              paper's, as far as it tells.
+
+Files of the run's folder: tokens/<shard>.npy, each [samples_per_shard, T, D] float16 (the last may be shorter);
+shards.json, with their hashes as they are finished, from which a killed run goes on; the small arrays in
+arrays.safetensors. The manifest has the sha256 of each; all are verified when the cache is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ghost.errors import GhostError, did_you_mean
+from ghost.files import atomic, confined, read_json, sha256, write_json
+from ghost.records import Run, open_runs
+
+INDEX = "shards.json"
+SMALL = ("state", "action", "action_mask", "task", "phase", "episode", "timestep")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of one sample: what a decoder must be built for. The paper's own are 64 x 2048, 64, 17 x 32."""
+
+    tokens: int  # T
+    d_token: int  # D
+    d_state: int  # d_s, the real dimensions first, then zeros
+    horizon: int  # H
+    d_action: int  # d_a, likewise; `FeatureCache.action_mask` has the real ones
+
+
+@dataclass(frozen=True)
+class FeatureCache:
+    """A finished cache, verified. Arrays are whole and small, except the tokens, which are gathered when asked for."""
+
+    state: np.ndarray  # [N, 64] float32
+    action: np.ndarray  # [N, H, 32] float32
+    action_mask: np.ndarray  # [32] bool: the real action dimensions
+    task: np.ndarray  # [N] int64, into task_names
+    phase: np.ndarray  # [N] int64: sub-phase of the demonstration at this step
+    episode: np.ndarray  # [N] int64
+    timestep: np.ndarray  # [N] int64
+    task_names: tuple[str, ...]
+    sizes: Sizes
+    run_id: str
+    stand_ins: tuple[str, ...]  # of the data set and the backbone, for the records of what is trained on them
+    splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    shards: tuple[np.ndarray, ...]  # memory-mapped, each [samples_per_shard, T, D] float16
+    samples_per_shard: int
+
+    @classmethod
+    def open(cls, manifest: Path) -> FeatureCache:
+        """The cache that a manifest lists. A shard that is truncated, altered, missing or mixed up is named."""
+        runs = open_runs(manifest)
+        if len(runs) != 1:
+            raise GhostError(f"{manifest}: a feature cache has one run, this has {len(runs)}")
+        run = runs[0]
+        index = read_json(run.path(INDEX))
+        arrays = run.arrays()
+        try:
+            sizes = Sizes(**index["sizes"])
+            small = {name: arrays[name] for name in SMALL}
+            names = {name.split("/")[1] for name in arrays if name.startswith("split/")}
+            splits = {name: (arrays[f"split/{name}/train"], arrays[f"split/{name}/test"]) for name in names}
+            shards, per_shard, task_names = list(index["shards"]), index["samples_per_shard"], index["task_names"]
+        except (KeyError, TypeError, IndexError) as error:
+            raise GhostError(f"{manifest} is not the manifest of a feature cache ({error})") from None
+        small["action_mask"] = small["action_mask"].astype(bool)
+        return cls(
+            **small,
+            task_names=tuple(task_names),
+            sizes=sizes,
+            run_id=run.run_id,
+            stand_ins=tuple(run.record()["stand_ins"]),
+            splits=splits,
+            shards=_open_shards(run, shards, len(small["state"]), per_shard, sizes),
+            samples_per_shard=per_shard,
+        )
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def tokens(self, indices: np.ndarray) -> np.ndarray:
+        """The tokens of these samples [n, T, D] float16, in the order asked for."""
+        indices = np.asarray(indices, dtype=np.int64)
+        if len(indices) and not (indices.min() >= 0 and indices.max() < len(self)):
+            raise IndexError(f"samples are 0 to {len(self) - 1}, got {indices.min()} to {indices.max()}")
+        gathered = np.empty((len(indices), self.sizes.tokens, self.sizes.d_token), np.float16)
+        shard, row = np.divmod(indices, self.samples_per_shard)
+        for number in np.unique(shard):
+            here = np.flatnonzero(shard == number)
+            gathered[here] = self.shards[number][row[here]]
+        return gathered
+
+    def split(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Sample indices (train, test) of the split "episode" or "sample"."""
+        if name not in self.splits:
+            raise GhostError(f"the feature cache has no split {name!r}{did_you_mean(name, self.splits)}")
+        return self.splits[name]
+
+
+def _open_shards(run: Run, names: list[str], samples: int, per_shard: int, sizes: Sizes) -> tuple[np.ndarray, ...]:
+    expected = shard_lengths(samples, per_shard)
+    if len(names) != len(expected):
+        raise GhostError(f"{run.folder}: {samples} samples need {len(expected)} shards, {INDEX} lists {len(names)}")
+    shards = []
+    for name, length in zip(names, expected, strict=True):
+        if not confined(run.folder, f"seed{run.seed}/{name}").is_file():
+            raise GhostError(f"{run.folder}/seed{run.seed}/{name} is missing; run the step again")
+        shard = np.load(run.path(name), mmap_mode="r", allow_pickle=False)
+        if shard.shape != (length, sizes.tokens, sizes.d_token) or shard.dtype != np.float16:
+            raise GhostError(f"{run.folder}/seed{run.seed}/{name} is {shard.dtype} {shard.shape}, not as {INDEX} says")
+        shards.append(shard)
+    return tuple(shards)
+
+
+def shard_lengths(samples: int, per_shard: int) -> list[int]:
+    return [min(per_shard, samples - start) for start in range(0, samples, per_shard)]
+
+
+def write_shards(
+    folder: Path,
+    samples: int,
+    per_shard: int,
+    encode: Callable[[slice], np.ndarray],
+    facts: Mapping[str, Any],
+    done: Callable[[int, int], None] = lambda shard, shards: None,
+) -> tuple[str, ...]:
+    """Write tokens/<shard>.npy one at a time, then name all the files: `encode(slice of samples)` -> [n, T, D].
+
+    `facts` say what the shards are made from. After every shard the index is written with them and the shard's hash;
+    so a run that was killed finds what it had, and keeps a shard when facts and hash are still right.
+    """
+    index_path = folder / INDEX
+    known: dict[str, str] = {}
+    if index_path.is_file():
+        index = read_json(index_path)
+        if {key: index.get(key) for key in facts} == facts:
+            known = dict(index.get("shards", {}))
+    shards: dict[str, str] = {}
+    lengths = shard_lengths(samples, per_shard)
+    for number, length in enumerate(lengths):
+        name = f"tokens/{number:05d}.npy"
+        path = folder / name
+        if not (name in known and path.is_file() and sha256(path) == known[name]):
+            with atomic(path) as temporary:
+                np.save(temporary, encode(slice(number * per_shard, number * per_shard + length)), allow_pickle=False)
+                shards[name] = sha256(temporary)
+        else:
+            shards[name] = known[name]
+        write_json(index_path, {**facts, "shards": {**known, **shards}})
+        done(number + 1, len(lengths))
+    write_json(index_path, {**facts, "shards": shards})
+    for stray in [*folder.glob(".*.tmp*"), *(folder / "tokens").iterdir()]:  # of a killed run, of other settings
+        if f"tokens/{stray.name}" not in shards:
+            stray.unlink()
+    return (INDEX, *shards)

@@ -1,0 +1,284 @@
+"""Data sets in LeRobot's format, v2.0, v2.1 and v3.0, read with pyarrow and PyAV alone.
+
+    meta/info.json      version, fps, features, templates of the paths below
+    meta/tasks.*        task index -> instruction: jsonl (v2), parquet (v3)
+    meta/episodes*      length of every episode: jsonl (v2); parquet with the places of its rows and videos (v3)
+    meta/modality.json  NVIDIA's: names for slices of state and action, short names for cameras (optional)
+    data/...parquet     one file an episode (v2), several episodes a file (v3)
+    videos/...mp4       likewise, per camera
+
+    data = LeRobotDataset.open(path)
+    episode = data.episode(3)                              # state [S, d], action [S, d], ... of its S steps
+    images = data.frames(3, "observation.images.top", [0, 7])  # [2, height, width, 3] uint8
+
+No lerobot package: it reads just one of the versions, and drags its own torch along. All paths come from the data
+set's own files, so they are kept inside its folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ghost.errors import GhostError, did_you_mean
+from ghost.files import confined, read_json
+
+VERSIONS = ("v2.0", "v2.1", "v3.0")
+STATE, ACTION = "observation.state", "action"
+OWN = ("timestamp", "frame_index", "episode_index", "index", "task_index")  # columns that every data set has
+PATHS = {
+    "v2": (
+        "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
+        "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
+    ),
+    "v3": (
+        "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
+        "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
+    ),
+}
+CHUNK = 1000  # files a folder, as LeRobot has it
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One demonstration of S steps."""
+
+    index: int
+    state: np.ndarray  # [S, d_state] float32
+    action: np.ndarray  # [S, d_action] float32
+    timestamp: np.ndarray  # [S] s, from the episode's start
+    task: np.ndarray  # [S] int64: index of the instruction
+    columns: Mapping[str, np.ndarray]  # all others by name: observation.*, phase, ..., each [S, ...]
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+
+@dataclass
+class LeRobotDataset:
+    """A data set on disk. Nothing but its meta data is in memory, and the parquet file that was read last."""
+
+    folder: Path
+    info: Mapping[str, Any]
+    tasks: Mapping[int, str]
+    episodes: Sequence[Mapping[str, Any]]  # the meta data of each, in order
+    modality: Mapping[str, Mapping[str, Mapping[str, Any]]]  # NVIDIA's, or empty
+    _read: tuple[Path, pa.Table] | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, path: Path) -> LeRobotDataset:
+        if not (path / "meta/info.json").is_file():
+            raise GhostError(f"{path} is no LeRobot data set: it has no meta/info.json")
+        info = read_json(path / "meta/info.json")
+        missing = [key for key in ("codebase_version", "fps", "features", "data_path") if key not in info]
+        if missing:
+            raise GhostError(f"{path}/meta/info.json lacks {', '.join(missing)}")
+        if info["codebase_version"] not in VERSIONS:
+            raise GhostError(f"{path}: LeRobot {info['codebase_version']!r}; this reads {', '.join(VERSIONS)}")
+        old = info["codebase_version"].startswith("v2")
+        tasks, episodes = (_meta_v2 if old else _meta_v3)(path)
+        if [episode["episode_index"] for episode in episodes] != list(range(len(episodes))):
+            raise GhostError(f"{path}/meta: the episodes are not numbered 0 to {len(episodes) - 1}")
+        modality = path / "meta/modality.json"
+        return cls(path, info, tasks, episodes, read_json(modality) if modality.is_file() else {})
+
+    @property
+    def fps(self) -> float:
+        return float(self.info["fps"])
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        return tuple(name for name, feature in self.info["features"].items() if feature.get("dtype") == "video")
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+    def lengths(self) -> np.ndarray:
+        """Steps of every episode [E]."""
+        return np.array([episode["length"] for episode in self.episodes], dtype=np.int64)
+
+    def slices(self, kind: str) -> dict[str, slice]:
+        """NVIDIA's names for the parts of `state` or `action`; empty when the data set has none."""
+        return {name: slice(part["start"], part["end"]) for name, part in self.modality.get(kind, {}).items()}
+
+    def episode(self, index: int) -> Episode:
+        """The steps of one episode, every column that its file has."""
+        meta = self._meta(index)
+        path = self._file("data_path", "data", meta)
+        if self._read is None or self._read[0] != path:
+            self._read = (path, _read_parquet(path))
+        table = self._read[1]
+        wanted = (STATE, ACTION, "timestamp", "task_index", "episode_index")
+        for name in wanted:
+            if name not in table.column_names:
+                raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
+        rows = np.flatnonzero(table["episode_index"].to_numpy() == index)  # stored one after the other
+        if len(rows) != meta["length"]:
+            raise GhostError(f"{path}: episode {index} has {len(rows)} steps, the meta data say {meta['length']}")
+        start = int(rows[0]) if len(rows) else 0
+        if len(rows) and rows[-1] - start + 1 != len(rows):
+            raise GhostError(f"{path}: the steps of episode {index} do not stand together")
+        steps = table.slice(start, len(rows))
+        numeric = [entry.name for entry in steps.schema if not pa.types.is_struct(entry.type)]  # structs hold images
+        values = {name: _array(steps[name], f"{path}: column {name}") for name in numeric}
+        return Episode(
+            index,
+            state=values[STATE].astype(np.float32),
+            action=values[ACTION].astype(np.float32),
+            timestamp=values["timestamp"].astype(np.float64),
+            task=values["task_index"].astype(np.int64),
+            columns={name: value for name, value in values.items() if name not in wanted},
+        )
+
+    def frames(self, index: int, camera: str, steps: Sequence[int]) -> np.ndarray:
+        """Images [n, height, width, 3] uint8 of these steps of an episode, in the order asked for."""
+        meta, key = self._meta(index), self._camera(camera)
+        wrong = [step for step in steps if not 0 <= step < meta["length"]]
+        if wrong:
+            raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
+        path = self._file("video_path", f"videos/{key}", meta, video_key=key)
+        # v3 puts episodes one after the other into a video; frame k of the episode stands at k / fps after its start.
+        first = round(float(meta.get(f"videos/{key}/from_timestamp", 0.0)) * self.fps)
+        decoded = dict(_decode(path, self.fps, sorted({first + step for step in steps})))
+        return np.stack([decoded[first + step] for step in steps])
+
+    def _meta(self, index: int) -> Mapping[str, Any]:
+        if not 0 <= index < len(self):
+            raise GhostError(f"{self.folder} has episodes 0 to {len(self) - 1}, not {index}")
+        return self.episodes[index]
+
+    def _camera(self, name: str) -> str:
+        """The camera's feature: by its full name, its last part, or NVIDIA's name for it."""
+        alias = self.modality.get("video", {}).get(name, {}).get("original_key", name)
+        for key in self.cameras:
+            if key in (name, alias) or key.rsplit(".", 1)[-1] == name:
+                return key
+        raise GhostError(f"{self.folder} has no camera {name!r}{did_you_mean(name, self.cameras)}")
+
+    def _file(self, template: str, place: str, meta: Mapping[str, Any], **names: str) -> Path:
+        """The file of an episode: info.json's template, filled in (v2: by its number; v3: by what its row says)."""
+        index = meta["episode_index"]
+        values = {
+            "episode_index": index,
+            "episode_chunk": index // int(self.info.get("chunks_size", CHUNK)),
+            "chunk_index": meta.get(f"{place}/chunk_index", 0),
+            "file_index": meta.get(f"{place}/file_index", 0),
+            **names,
+        }
+        try:
+            name = str(self.info[template]).format(**values)
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError):
+            raise GhostError(
+                f"{self.folder}/meta/info.json: cannot fill in {template} {self.info.get(template)!r}"
+            ) from None
+        path = confined(self.folder, name)
+        if not path.is_file():
+            raise GhostError(f"{path}: no such file, which holds episode {index}")
+        return path
+
+
+def _meta_v2(folder: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
+    try:
+        tasks = {line["task_index"]: line["task"] for line in _read_lines(folder / "meta/tasks.jsonl")}
+        episodes = sorted(_read_lines(folder / "meta/episodes.jsonl"), key=lambda line: int(line["episode_index"]))
+        return tasks, [{**line, "length": int(line["length"])} for line in episodes]
+    except KeyError as error:
+        raise GhostError(f"{folder}/meta: a line of tasks.jsonl or episodes.jsonl lacks {error}") from None
+
+
+def _meta_v3(folder: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
+    paths = sorted((folder / "meta/episodes").rglob("*.parquet"))
+    if not paths:
+        raise GhostError(f"{folder} has no meta/episodes/*/*.parquet")
+    table = _read_parquet(folder / "meta/tasks.parquet")
+    names = [name for name in table.column_names if name != "task_index"]  # pandas' index: `task`, or unnamed
+    episodes = [line for path in paths for line in _read_parquet(path).to_pylist()]
+    if len(names) != 1 or len(names) == len(table.column_names):
+        raise GhostError(f"{folder}/meta/tasks.parquet: expected task and task_index, got {table.column_names}")
+    if any(line.get(key) is None for line in episodes for key in ("episode_index", "length")):
+        raise GhostError(f"{folder}/meta/episodes: a row lacks episode_index or length")
+    tasks = dict(zip(table["task_index"].to_pylist(), table[names[0]].to_pylist(), strict=True))
+    return tasks, sorted(episodes, key=lambda line: int(line["episode_index"]))
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        raise GhostError(f"{path}: no such file, which a LeRobot v2 data set has")
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except json.JSONDecodeError as error:
+        raise GhostError(f"{path} is not JSON lines: {error}") from None
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise GhostError(f"{path}: no such file")
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise GhostError(f"{path} is not parquet: {str(error).splitlines()[0]}") from None
+
+
+def _array(column: pa.ChunkedArray, where: str) -> np.ndarray:
+    """A column as an array; lists (also of lists) become its further axes."""
+    values, shape = column.combine_chunks(), [len(column)]
+    while (
+        pa.types.is_list(values.type)
+        or pa.types.is_large_list(values.type)
+        or (pa.types.is_fixed_size_list(values.type))
+    ):
+        flat = values.flatten()
+        width = len(flat) // max(1, len(values))
+        lengths = np.asarray(values.value_lengths()) if len(values) else np.zeros(0)
+        if values.null_count or not np.all(lengths == width):
+            raise GhostError(f"{where} has rows of unequal length")
+        values, shape = flat, [*shape, width]
+    return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
+
+
+def _decode(path: Path, fps: float, wanted: list[int]) -> Iterator[tuple[int, np.ndarray]]:
+    """Frames of a video by number, in rising order. A frame that is damaged or absent is named."""
+    left = list(wanted)
+    with _video(path) as container:
+        if not container.streams.video:
+            raise GhostError(f"{path} has no video stream")
+        stream = container.streams.video[0]
+        # ffmpeg conceals damage and goes on; a data set must not
+        stream.codec_context.options = {"err_detect": "explode"}
+        if left and left[0] > 0 and stream.time_base:
+            container.seek(int(left[0] / fps / stream.time_base), stream=stream)  # to the keyframe before
+        for packet in container.demux(stream):
+            if not left:
+                return
+            try:
+                decoded = packet.decode()
+            except av.error.FFmpegError as error:
+                number = round(float((packet.pts or 0) * packet.time_base) * fps)
+                raise GhostError(f"{path}: frame {number} cannot be decoded ({error.strerror})") from None
+            for frame in decoded:
+                number = round(float(frame.time or 0.0) * fps)
+                if frame.is_corrupt:
+                    raise GhostError(f"{path}: frame {number} cannot be decoded (corrupt)")
+                if left and number == left[0]:
+                    yield left.pop(0), frame.to_ndarray(format="rgb24")
+    if left:
+        raise GhostError(f"{path}: frame {left[0]} is missing")
+
+
+@contextmanager
+def _video(path: Path) -> Iterator[av.container.InputContainer]:
+    try:
+        container = av.open(str(path))
+    except av.error.FFmpegError as error:
+        raise GhostError(f"{path} is not a video: {error.strerror}") from None
+    with container:
+        yield container

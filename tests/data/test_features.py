@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+from ghost.data.features import FeatureCache, Sizes, shard_lengths, write_shards
+from ghost.errors import GhostError
+from ghost.files import read_json, write_json
+from ghost.outcome import Outcome
+from ghost.records import record_runs
+
+N, T, D = 23, 3, 4
+TOKENS = np.random.default_rng(0).normal(size=(N, T, D)).astype(np.float16)
+
+
+def arrays():
+    rng = np.random.default_rng(1)
+    return {
+        "state": rng.normal(size=(N, 64)).astype(np.float32),
+        "action": rng.normal(size=(N, 17, 32)).astype(np.float32),
+        "action_mask": (np.arange(32) < 17).astype(np.uint8),
+        **{name: np.arange(N) for name in ("task", "phase", "episode", "timestep")},
+        **{
+            f"split/{name}/{part}": np.arange(k)
+            for name in ("episode", "sample")
+            for k, part in ((9, "train"), (4, "test"))
+        },
+    }
+
+
+def write(manifest, row, per_shard=5, tokens=TOKENS):
+    def run(seed, folder):
+        facts = {
+            "sizes": vars(Sizes(T, D, 64, 17, 32)),
+            "samples_per_shard": per_shard,
+            "task_names": ["a", "b"],
+        }
+        return Outcome([], arrays(), write_shards(folder, N, per_shard, lambda part: tokens[part], facts))
+
+    record_runs({**row, "seeds": [7]}, ("ghost.simulate",), manifest, run, stand_ins=["backbone"])
+    return manifest
+
+
+@pytest.fixture
+def manifest(tmp_path, tiny_row):
+    return write(tmp_path / "runs/features/manifest.json", tiny_row)
+
+
+def test_a_cache_comes_back(manifest):
+    cache = FeatureCache.open(manifest)
+    assert len(cache) == N
+    assert cache.sizes == Sizes(tokens=T, d_token=D, d_state=64, horizon=17, d_action=32)
+    assert cache.task_names == ("a", "b")
+    assert cache.stand_ins == ("backbone",)
+    assert cache.action_mask.dtype == bool
+    assert cache.action_mask.sum() == 17
+    for name in ("state", "action", "task", "phase", "episode", "timestep"):
+        np.testing.assert_array_equal(getattr(cache, name), arrays()[name])
+    assert [len(part) for part in cache.split("sample")] == [9, 4]
+    assert all(isinstance(shard, np.memmap) for shard in cache.shards)
+
+
+@pytest.mark.parametrize("per_shard", [1, 5, 23, 100])
+def test_gathering_is_indexing_whatever_the_shards(tmp_path, tiny_row, per_shard):
+    cache = FeatureCache.open(write(tmp_path / "m/manifest.json", tiny_row, per_shard))
+    assert len(cache.shards) == len(shard_lengths(N, per_shard))
+    for indices in (np.arange(N), np.array([22, 0, 7, 7, 4, 5]), np.array([], int)):
+        tokens = cache.tokens(indices)
+        assert tokens.dtype == np.float16
+        np.testing.assert_array_equal(tokens, TOKENS[indices])
+    with pytest.raises(IndexError, match="samples are 0 to 22"):
+        cache.tokens(np.array([3, 23]))
+    with pytest.raises(IndexError, match="samples are 0 to 22"):
+        cache.tokens(np.array([-1]))
+
+
+def test_bad_shards_are_refused_by_name(manifest):
+    folder = manifest.parent / "seed7/tokens"
+    one, two = folder / "00001.npy", folder / "00002.npy"
+    good = one.read_bytes()
+    altered = bytearray(good)
+    altered[-3] ^= 1
+    for content in (good[:-10], bytes(altered), two.read_bytes(), b""):
+        one.write_bytes(content)
+        with pytest.raises(GhostError, match=r"tokens/00001\.npy is not the file that its manifest lists"):
+            FeatureCache.open(manifest)
+    one.unlink()
+    with pytest.raises(GhostError, match=r"tokens/00001\.npy is missing"):
+        FeatureCache.open(manifest)
+    one.write_bytes(good)
+    assert len(FeatureCache.open(manifest)) == N
+
+
+def test_a_foreign_index_is_refused(manifest):
+    index = manifest.parent / "seed7/shards.json"
+    write_json(index, {**read_json(index), "samples_per_shard": 6})
+    with pytest.raises(GhostError, match=r"shards\.json is not the file"):
+        FeatureCache.open(manifest)
+
+
+def test_what_is_no_cache_is_refused(tiny_manifest, manifest, tmp_path, tiny_row):
+    with pytest.raises(GhostError, match="a feature cache has one run, this has 2"):
+        FeatureCache.open(tiny_manifest)
+    other = tmp_path / "other/manifest.json"
+    record_runs({**tiny_row, "seeds": [1]}, ("ghost.simulate",), other, lambda seed, folder: Outcome([]))
+    with pytest.raises(GhostError, match=r"lists no seed1/shards\.json"):
+        FeatureCache.open(other)
+    with pytest.raises(GhostError, match="no split 'samples'; did you mean sample"):
+        FeatureCache.open(manifest).split("samples")
+
+
+def test_finished_shards_are_kept_when_they_are_right(tmp_path):
+    made = []
+
+    def encode(part):
+        made.append(part.start)
+        return TOKENS[part]
+
+    facts = {"samples_per_shard": 5, "made_from": "a"}
+    files = write_shards(tmp_path, N, 5, encode, facts)
+    assert files == ("shards.json", *(f"tokens/{k:05d}.npy" for k in range(5)))
+    assert write_shards(tmp_path, N, 5, encode, facts) == files
+    assert made == [0, 5, 10, 15, 20]
+    (tmp_path / "tokens/00002.npy").write_bytes(b"torn")
+    (tmp_path / "tokens/00003.npy").unlink()
+    write_shards(tmp_path, N, 5, encode, facts)
+    assert made[5:] == [10, 15]
+    (tmp_path / "tokens/.00004.1.tmp.npy").write_bytes(b"half")
+    write_shards(tmp_path, 12, 5, encode, {**facts, "made_from": "b"})  # other facts: nothing is kept
+    assert made[7:] == [0, 5, 10]
+    assert sorted(path.name for path in (tmp_path / "tokens").iterdir()) == [f"{k:05d}.npy" for k in range(3)]
