@@ -1,0 +1,138 @@
+"""Ghost: the latent falls into a basin of a learned potential. B samples, d_z latent, d_e context, H horizon, d_a act.
+
+    e      = compressor(tokens)                                 what the backbone sees and was told
+    z^(0)  = E(state)
+    z^(k+1)= z^(k) + dt (-∇U(z^(k); e) + b(z^(k); e))           Phase I, eq. (phase1), `steps` times
+    a_1:H  = decode(horizon(z^(n)))
+
+The dual-phase variant goes on with `refinement_steps` of a dissipative Hamiltonian flow, eqs. (phase2_p) and
+(phase2_z), from rest, on a potential V and force φ of their own that also see the state: 3 + 2 steps in the paper.
+The state reaches them through a second encoder 64 -> 512 -> 64: with it the count is the published 2.94M, without it
+2.87M. At the paper's widths the single-phase decoder has 2,315,746 parameters.
+
+∇U is in closed form, in training as well: no graph inside the graph. Dropout, where asked for, acts on the hidden
+layers of the compressor and the readout, not on U or b: every step of one flow must see the same landscape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ghost.batch import Batch
+from ghost.data.features import Sizes
+from ghost.decoders.context import Compressor, Mlp
+from ghost.dynamics.integrators import hamiltonian, rollout
+from ghost.dynamics.networks import Drift, Potential
+from ghost.losses import imitation_terms, nt_xent
+
+TERMS = ("bc", "distillation", "contrastive", "basin")
+
+
+@dataclass(frozen=True)
+class Settings:
+    hidden: int = 512
+    d_context: int = 128  # d_e
+    d_latent: int = 64  # d_z
+    steps: int = 5  # n_1
+    dt: float = 0.2
+    refinement_steps: int = 0  # n_2; 0: single-phase
+    refinement_dt: float = 0.1
+    damping: float = 0.5  # η
+    mass: float = 1.0  # m
+    temperature: float = 0.1  # of NT-Xent; the paper gives none
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "d_context", "d_latent", "steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("dt", "refinement_dt", "mass", "temperature"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in ("refinement_steps", "damping"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
+
+
+class Decoder(nn.Module):
+    def __init__(self, settings: Settings, sizes: Sizes) -> None:
+        super().__init__()
+        s = self.settings = settings
+        self.sizes = sizes
+        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context, dropout=s.dropout)
+        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)  # E
+        self.potential = Potential(s.d_latent, s.d_context, (s.hidden, s.hidden))  # U
+        self.drift = Drift(s.d_latent, s.d_context, (s.hidden,))  # b
+        self.horizon = Mlp(s.d_latent, s.hidden, sizes.horizon * s.d_latent, dropout=s.dropout)
+        self.decode = Mlp(s.d_latent, s.hidden, sizes.d_action, dropout=s.dropout)
+        if s.refinement_steps:
+            d_xi = s.d_context + s.d_latent  # ξ = (e, encoded state)
+            self.refinement_encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
+            self.refinement_potential = Potential(s.d_latent, d_xi, (s.hidden, s.hidden))  # V
+            self.force = Drift(s.d_latent, d_xi, (s.hidden,))  # φ
+
+    def context(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        """e [B, d_e], the signal that shapes the landscape."""
+        return torch.as_tensor(self.compressor(batch.tokens, generator))
+
+    def flow(self, state: Tensor, e: Tensor) -> list[Tensor]:
+        """z^(0), ..., z^(n), each [B, d_z]: both phases, the start included; the last is z*."""
+        s = self.settings
+        z = rollout(lambda z: self.drift(z, e) - self.potential.gradient(z, e), self.encoder(state), s.dt, s.steps)
+        if s.refinement_steps:
+            xi = torch.cat([e, self.refinement_encoder(state)], dim=-1)
+            p = torch.zeros_like(z[-1])
+            for _ in range(s.refinement_steps):
+                latent, p = hamiltonian(
+                    lambda z: self.refinement_potential.gradient(z, xi),
+                    lambda z: self.force(z, xi),
+                    z[-1],
+                    p,
+                    s.refinement_dt,
+                    s.damping,
+                    s.mass,
+                )
+                z.append(latent)
+        return z
+
+    def readout(self, z: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Any latent [B, d_z] as an action chunk [B, H, d_a]."""
+        u = self.horizon(z, generator).view(len(z), self.sizes.horizon, -1)  # [B, H, d_z]
+        return torch.as_tensor(self.decode(u, generator))
+
+    def loss_terms(
+        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
+    ) -> dict[str, Tensor]:
+        e = self.context(batch, generator)
+        z = self.flow(batch.state, e)[-1]
+        terms = imitation_terms(self.readout(z, generator), batch, weights)
+        if weights.get("contrastive"):
+            terms["contrastive"] = nt_xent(z, batch.task, temperature=self.settings.temperature)
+        if weights.get("basin"):
+            terms["basin"] = self.potential.gradient(z, e).square().sum(dim=-1).mean()
+        return terms
+
+    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        return self.readout(self.flow(batch.state, self.context(batch, generator))[-1], generator)
+
+    # -------------------------------------------------------------------------------- what the figures look at
+
+    def latents(self, batch: Batch) -> Tensor:
+        """The whole trajectory z^(0..n): [n + 1, B, d_z]."""
+        return torch.stack(self.flow(batch.state, self.context(batch)))
+
+    def gradient_norms(self, batch: Batch) -> Tensor:
+        """|∇U(z^(k); e)| along the trajectory: [n + 1, B]."""
+        e = self.context(batch)
+        return torch.stack([self.potential.gradient(z, e).norm(dim=-1) for z in self.flow(batch.state, e)])
+
+    def drift_norms(self, batch: Batch) -> Tensor:
+        """|b(z^(k); e)| along the trajectory: [n + 1, B]."""
+        e = self.context(batch)
+        return torch.stack([self.drift(z, e).norm(dim=-1) for z in self.flow(batch.state, e)])

@@ -1,0 +1,55 @@
+"""Samples of a feature cache as batches, for training and evaluation. n samples, T tokens, D token dims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ghost.batch import Batch
+from ghost.data.features import FeatureCache, Sizes
+
+MEMORY_BYTES = 8 * 2**30  # tokens up to this size are kept in memory as float32; the paper's 5,600 samples take 2.9 GB
+CHUNK = 256  # samples at a time where nothing is learned
+
+
+class Samples:
+    """Chosen samples of a cache, as batches. The tokens are in memory, as float32, if they fit MEMORY_BYTES."""
+
+    def __init__(self, cache: FeatureCache, indices: np.ndarray, device: str = "cpu") -> None:
+        self.cache, self.indices, self.device = cache, indices, device
+        self.sizes = Sizes(**asdict(cache.sizes))
+        self.state = torch.from_numpy(cache.state[indices]).float().to(device)
+        self.action = torch.from_numpy(cache.action[indices]).float().to(device)
+        self.task = torch.from_numpy(cache.task[indices]).to(device)
+        self.action_mask = torch.from_numpy(cache.action_mask).to(device)
+        self.episode = cache.episode[indices]
+        self.teacher: Tensor | None = None  # [n, H, d_a]
+        self.tokens: Tensor | None = None  # [n, T, D]
+        if len(indices) * self.sizes.tokens * self.sizes.d_token * 4 <= MEMORY_BYTES:
+            self.tokens = torch.empty(len(indices), self.sizes.tokens, self.sizes.d_token, device=device)
+            for start in range(0, len(indices), CHUNK):
+                self.tokens[start : start + CHUNK] = torch.from_numpy(cache.tokens(indices[start : start + CHUNK]))
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def batch(self, rows: Tensor) -> Batch:
+        """The samples at these places [B] (not indices of the cache)."""
+        if self.tokens is not None:
+            tokens = self.tokens[rows]
+        else:
+            tokens = torch.from_numpy(self.cache.tokens(self.indices[rows.cpu().numpy()])).float().to(self.device)
+        teacher = None if self.teacher is None else self.teacher[rows]
+        return Batch(tokens, self.state[rows], self.action[rows], self.action_mask, self.task[rows], teacher)
+
+    def rows(self) -> Tensor:
+        """All places: [n]."""
+        return torch.arange(len(self), device=self.device)
+
+    def chunks(self, rows: Tensor) -> Iterator[Batch]:
+        """These samples in order, a moderate number at a time."""
+        return (self.batch(part) for part in torch.split(rows, CHUNK))
