@@ -1,0 +1,224 @@
+"""`snakemake --profile slurm all` on a real one-node Slurm: whole, with faults, through outages and preemption."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from one_node import OneNode, ask, obstacle, wait_for
+
+from conftest import call, copy_project
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
+HERE = Path(__file__).parent
+LITERAL = ("snakemake", "--profile", "slurm", "all", "--config", "scale=smoke")
+SAME = ("cells.jsonl", "results.csv", "paper/ghost.pdf")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    if reason := obstacle():
+        pytest.skip(reason)
+    started = OneNode(tmp_path_factory.mktemp("slurm"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, root_folder) -> dict[str, str]:
+    """The site's file of this cluster: looks at the queue every second, a line of its own, a scratch folder."""
+    folder = tmp_path_factory.mktemp("site")
+    settings = yaml.safe_load((root_folder / "workflow/profiles/slurm/site.yaml").read_text())
+    settings |= {"poll_seconds": 1, "node_mb": 90000, "scratch": str(folder)}
+    settings["setup"] = "export GHOST_LINE=$SLURM_JOB_PARTITION"
+    (folder / "site.yaml").write_text(yaml.safe_dump(settings))
+    return {"GHOST_SITE": str(folder / "site.yaml")}
+
+
+@pytest.fixture(scope="module")
+def root_folder() -> Path:
+    return HERE.parents[1]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory) -> dict[str, bytes]:
+    """What a run on this machine makes, without Slurm."""
+    folder = copy_project(tmp_path_factory.mktemp("local"))
+    call(folder, "snakemake", "all", "--config", "scale=smoke")
+    return results(folder)
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    data = folder / "data/smoke"
+    return {name: (data / name).read_bytes() for name in SAME if (data / name).exists()}
+
+
+def start(folder: Path, site: dict[str, str], *command: str) -> subprocess.Popen[str]:
+    """As `call`, but does not wait."""
+    environment = {
+        **os.environ,
+        **site,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(folder / "src"),
+        "PYTHONHASHSEED": "0",
+    }
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def ended_well(process: subprocess.Popen[str], seconds: float = 300) -> str:
+    """Its output. If it hangs: SIGINT, which also cancels its jobs."""
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(2)
+        said, _ = process.communicate()
+        pytest.fail(f"hangs:\n{said}")
+    assert process.returncode == 0, said
+    return said
+
+
+def jobs_of(folder: Path) -> list[dict[str, str]]:
+    """Every job that ran in a folder, oldest first: Slurm's own words."""
+    blocks = ask("scontrol", "show", "job").split("\n\n")
+    listed = [dict(re.findall(r"(\w+)=(\S+)", block)) for block in blocks]
+    return [job for job in listed if job.get("WorkDir") == str(folder)]
+
+
+def megabytes(text: str) -> float:
+    """Slurm writes 4000M, but 62.50G for 64000M."""
+    return float(text[:-1]) * {"M": 1, "G": 1024}[text[-1]]
+
+
+def states(folder: Path, experiment: str) -> list[tuple[str, float]]:
+    """State and memory of each job of an experiment."""
+    found = [job for job in jobs_of(folder) if job["Comment"].endswith(f"wildcards_{experiment}")]
+    return [
+        (job["JobState"], megabytes(job["MinMemoryNode"])) for job in sorted(found, key=lambda job: int(job["JobId"]))
+    ]
+
+
+def test_the_literal_command_gives_what_a_local_run_gives(node, site, local, tmp_path):
+    folder = copy_project(tmp_path / "whole")
+    said = ended_well(start(folder, site, *LITERAL))
+    assert re.search(r"(\d+) of \1 jobs done", said)
+    assert results(folder) == local
+    assert len(local) == len(SAME) or shutil.which("latexmk") is None
+    jobs = jobs_of(folder)
+    assert {job["Comment"].split("_wildcards")[0] for job in jobs} == {"rule_simulate"}  # the light ones are local
+    assert len(jobs) == len(list((folder / "data/smoke/runs").iterdir()))
+    for manifest in (folder / "data/smoke/runs").glob("*/manifest.json"):
+        record = json.loads(next(manifest.parent.glob("seed*/run.json")).read_text())
+        assert record["slurm_job_id"] in {job["JobId"] for job in jobs}
+        assert record["slurm_node"] == ask("hostname", "-s")
+        assert record["peak_memory_mb"] > 10
+        assert record["wall_s"] >= 0
+        assert record["cpu_s"] >= 0
+        assert record["cpus"] == 1
+        log = folder / f"logs/slurm/rule_simulate/{manifest.parent.name}/{record['slurm_job_id']}.log"
+        assert log.exists()
+    again = call(folder, *LITERAL, **site)
+    assert "nothing to be done" in again.stderr
+
+
+def test_gpu_rules_get_what_the_profile_says(node, site, tmp_path):
+    folder = copy_project(tmp_path / "gpu")
+    ended_well(start(folder, site, "snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "all"))
+    for step, memory, limit in (
+        ("cache_features", 64000, "08:00:00"),
+        ("train", 32000, "04:00:00"),
+        ("rollout", 24000, "12:00:00"),
+    ):
+        text = (folder / f"{step}.txt").read_text()
+        assert "Partition=gpu" in text
+        assert megabytes(re.search(r"MinMemoryNode=(\S+)", text)[1]) == memory
+        assert f"TimeLimit={limit}" in text
+        assert re.search(r"^CUDA_VISIBLE_DEVICES=[01]$", text, re.MULTILINE)
+        assert "GHOST_LINE=gpu" in text  # the site's own line
+        assert f"TMPDIR={Path(site['GHOST_SITE']).parent}" in text
+    text = (folder / "simulate.txt").read_text()
+    assert "Partition=cpu" in text
+    assert "CUDA_VISIBLE_DEVICES" not in text
+
+
+def test_every_fault_is_retried_and_the_results_are_the_same(node, site, local, tmp_path):
+    """Over time, over memory, cancelled, exit code 3, and the node lost: one for each experiment.
+
+    Slurm lets a requeued job wait for two minutes; hurrying it (`scontrol update StartTime=now`) crashed slurmctld.
+    """
+    folder = copy_project(tmp_path / "faults")
+    rules = folder / "workflow/rules/runs.smk"
+    step = '"OMP_NUM_THREADS={threads} python'
+    assert step in rules.read_text()
+    seen = tmp_path / "seen"
+    fault = f'"bash tests/cluster/fault.sh {{wildcards.experiment}} {seen} && OMP_NUM_THREADS={{threads}} python'
+    rules.write_text(rules.read_text().replace(step, fault))
+    process = start(folder, site, *LITERAL)
+    others = ("dwell_time", "diagnostic", "ghost_mechanism", "switch_speed")
+    wait_for(lambda: all("COMPLETED" in dict(states(folder, name)) for name in others), 240)
+    assert (seen / "learned_potential").exists()
+    node.kill_node()
+    wait_for(lambda: "down" in ask("sinfo", "-h", "-o", "%T"), 120)
+    node.start_node()
+    ended_well(process)
+    assert results(folder) == local
+    assert states(folder, "dwell_time") == [("FAILED", 2000), ("COMPLETED", 4000)]
+    assert states(folder, "diagnostic") == [("CANCELLED", 2000), ("COMPLETED", 4000)]
+    assert states(folder, "ghost_mechanism") == [("TIMEOUT", 2000), ("COMPLETED", 4000)]
+    assert states(folder, "switch_speed")[0][0] in ("OUT_OF_MEMORY", "FAILED")
+    assert states(folder, "switch_speed")[1] == ("COMPLETED", 4000)
+    assert states(folder, "learned_potential") == [("COMPLETED", 2000)]  # the same job, requeued
+    restarts = {job["Comment"]: job["Restarts"] for job in jobs_of(folder)}
+    assert restarts["rule_simulate_wildcards_learned_potential"] == "1"
+
+
+def test_retries_used_up_name_the_job_and_its_log(node, site, tmp_path):
+    folder = copy_project(tmp_path / "broken")
+    target = "data/smoke/runs/switch_speed/manifest.json"
+    command = ("snakemake", "--profile", "slurm", target, "--retries", "1", "--config", "scale=smoke")
+    process = start(folder, site, *command, "experiments={switch_speed: {dt: -1}}")
+    said, _ = process.communicate(timeout=200)
+    assert process.returncode == 1
+    assert "switch_speed: dt must be positive, got -1.0" in said
+    assert re.search(r"SLURM-job '\d+' failed", said)
+    assert len(jobs_of(folder)) == 2
+
+
+def test_a_dead_controller_is_waited_for(node, site, tmp_path):
+    """Killed while jobs run: none is forgotten, and the run ends well.
+
+    A job whose step wants to begin just then fails, since srun needs the controller; it is tried again.
+    """
+    folder = copy_project(tmp_path / "outage")
+    process = start(folder, site, "snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "all")
+    saved = node.state / "controller/job_state"
+    wait_for(lambda: saved.exists() and str(folder).encode() in saved.read_bytes())
+    node.kill("slurmctld")
+    try:
+        process.wait(timeout=25)
+        pytest.fail(f"ended without a controller:\n{process.communicate()[0]}")
+    except subprocess.TimeoutExpired:
+        node.start_controller()
+    said = ended_well(process)
+    assert said.count("The Slurm controller does not answer") >= 1
+    last = {job["Comment"]: job["JobState"] for job in sorted(jobs_of(folder), key=lambda job: int(job["JobId"]))}
+    assert list(last.values()) == ["COMPLETED"] * 4
+
+
+def test_a_preempted_job_runs_again_without_using_a_retry(node, site, tmp_path):
+    folder = copy_project(tmp_path / "preempted")
+    command = ("snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "train.txt", "--retries", "0")
+    process = start(folder, site, *command)
+    wait_for(lambda: [job for job in jobs_of(folder) if job["JobState"] == "RUNNING"])
+    ask("sbatch", "--partition", "urgent", "--mem", "90000", "--output", "/dev/null", "--wrap", "sleep 2")
+    ended_well(process)
+    (job,) = jobs_of(folder)
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")

@@ -1,0 +1,67 @@
+"""The profiles: what each asks for, and what their overlap does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import yte
+
+from conftest import call, copy_project
+
+
+def read(root: Path, name: str, *arguments: str, monkeypatch) -> dict:
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
+    with (root / "workflow/profiles" / name / "config.yaml").open() as handle:
+        return yte.process_yaml(handle, require_use_yte=True)
+
+
+def test_all_cores_of_this_machine_but_no_limit_on_a_cluster(root, monkeypatch):
+    """The default profile is read last and wins: its cores would be a limit on all Slurm jobs together."""
+    assert read(root, "default", "all", monkeypatch=monkeypatch)["cores"] == "all"
+    for arguments in (("--profile", "slurm", "all"), ("--profile=slurm",)):
+        assert "cores" not in read(root, "default", *arguments, monkeypatch=monkeypatch)
+
+
+def test_the_two_profiles_share_no_key(root, monkeypatch):
+    default = read(root, "default", "--profile", "slurm", monkeypatch=monkeypatch)
+    assert not default.keys() & read(root, "slurm", monkeypatch=monkeypatch).keys()
+
+
+def test_gpu_rules_ask_for_a_gpu_and_grow_with_the_attempt(root, monkeypatch):
+    asked = read(root, "slurm", monkeypatch=monkeypatch)
+    for rule in ("cache_features", "train", "rollout"):
+        resources = asked["set-resources"][rule]
+        assert resources["slurm_partition"] == "gpu"
+        assert resources["gpu"] == 1
+    for resources in (asked["default-resources"], *asked["set-resources"].values()):
+        assert re.fullmatch(r"min\(\d+ \* attempt, 180000\)", resources["mem_mb"])
+        assert re.fullmatch(r"min\(\d+ \* attempt, 1440\)", resources["runtime"])
+
+
+def test_a_site_file_of_ones_own(root, monkeypatch, tmp_path):
+    own = tmp_path / "site.yaml"
+    text = (root / "workflow/profiles/slurm/site.yaml").read_text()
+    own.write_text(text.replace("gpu_partition: gpu", "gpu_partition: a100").replace('account: ""', "account: lab7"))
+    monkeypatch.setenv("GHOST_SITE", str(own))
+    asked = read(root, "slurm", monkeypatch=monkeypatch)
+    assert asked["set-resources"]["train"]["slurm_partition"] == "a100"
+    assert asked["default-resources"]["slurm_account"] == "lab7"
+
+
+@pytest.mark.slow
+def test_the_plan_is_shown_where_there_is_no_slurm(tmp_path):
+    folder = copy_project(tmp_path / "project")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("git", "bash", "sh", "env", "uname", "which"):
+        (tools / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+    path = f"{Path(sys.executable).parent}:{tools}"
+    done = call(folder, "snakemake", "--profile", "slurm", "all", "-n", "--config", "scale=smoke", PATH=path)
+    said = done.stdout + done.stderr
+    assert re.search(r"simulate +5", said)
+    assert "slurm_partition=cpu" in said
