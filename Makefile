@@ -1,6 +1,7 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
+# `make test-cluster` starts a Slurm of one node and runs the DAG on it, with faults (as root, on Debian).
 # `make clean` removes what the pipeline made (not .venv).
-.PHONY: paper test clean tex
+.PHONY: paper test test-cluster clean tex
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
@@ -20,6 +21,9 @@ test: .venv/ready tex
 	snakefmt --check Snakefile workflow
 	mypy
 	pytest -n 2 --dist loadgroup
+
+test-cluster: .venv/ready tex
+	pytest -m cluster -rs
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/cells data/laptop/*.* \

@@ -15,8 +15,10 @@ from ghost.sources import code_hash
 
 min_version("9.0")
 
-# Rules call `python`: the one that runs Snakemake, also when its environment is not activated.
+# Rules call `python`: the one that runs Snakemake, also when its environment is not activated, or with `--sdm conda`
+# that of environment.yml, which has all but our own package.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{workflow.basedir}/src", os.environ.get("PYTHONPATH")]))
 
 try:
     scale = settings.load(config, Path(workflow.basedir))
@@ -34,6 +36,20 @@ wildcard_constraints:
     stage="(fig|tab)_[a-z0-9_]+",
 
 
+# Light: on a cluster these run where Snakemake runs, not as jobs in the queue.
+localrules:
+    summarize,
+    plot,
+    draw,
+    tabulate,
+    collect,
+    numbers,
+    typeset,
+    audit,
+    notebook,
+    all,
+
+
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
@@ -46,4 +62,5 @@ rule all:
         expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
         scale.data / "results.csv",
         scale.data / "audit.html",
+        scale.data / "notebooks/ghost_walkthrough.html",
         scale.pdf if TEX else [],

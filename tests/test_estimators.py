@@ -8,10 +8,10 @@ from ghost import estimators
 from ghost.errors import GhostError
 from ghost.outcome import Outcome, Row
 from ghost.records import open_runs, record_runs
-from ghost.summarize import summarize_cell
+from ghost.summarize import correct, summarize_cell
 
 
-def cell(estimator, metric="loss", condition="train", digits=".2f"):
+def cell(estimator, metric="loss", condition="train", digits=".2f", against="", **more):
     return {
         "id": "tab:x/y",
         "experiment": "tiny",
@@ -21,16 +21,23 @@ def cell(estimator, metric="loss", condition="train", digits=".2f"):
         "digits": digits,
         "unit": "",
         "published": "",
+        "against": against,
+        "against_condition": "",
+        "against_metric": "",
+        **more,
     }
 
 
 @pytest.fixture
 def make_runs(tmp_path, tiny_row):
-    def make(values):
-        row = {**tiny_row, "seeds": list(range(len(values)))}
-        manifest = tmp_path / "r/manifest.json"
+    def make(values, name="tiny", seeds=None):
+        row = {**tiny_row, "name": name, "seeds": seeds or list(range(len(values)))}
+        manifest = tmp_path / name / "manifest.json"
         record_runs(
-            row, ("ghost.simulate",), manifest, lambda seed, folder: Outcome([Row("train", "loss", values[seed])])
+            row,
+            ("ghost.simulate",),
+            manifest,
+            lambda seed, folder: Outcome([Row("train", "loss", values[seed]), Row("test", "loss", 2 * values[seed])]),
         )
         return open_runs(manifest)
 
@@ -52,6 +59,13 @@ def test_one_run_has_no_interval(make_runs):
     assert (found.shown, found.interval, found.n) == ("0.30 ± 0.00", None, 1)
 
 
+def test_bootstrap_shows_its_interval(make_runs):
+    found = estimators.bootstrap(cell("bootstrap"), make_runs([0.3, 0.35, 0.1, 0.9]))
+    low, high = found.interval
+    assert found.shown == f"0.41 [{low:.2f}, {high:.2f}]"
+    assert estimators.bootstrap(cell("bootstrap"), make_runs([0.3], "other")).shown == "0.30"
+
+
 def test_value_refuses_to_choose_among_runs(make_runs):
     runs = make_runs([0.3, 0.4])
     with pytest.raises(GhostError, match="wants one run, tiny has 2"):
@@ -59,7 +73,7 @@ def test_value_refuses_to_choose_among_runs(make_runs):
     assert estimators.largest(cell("largest"), runs).value == 0.4
 
 
-@pytest.mark.parametrize("name", ["mean", "mean_std", "largest"])
+@pytest.mark.parametrize("name", ["mean", "mean_std", "bootstrap", "largest"])
 def test_a_run_that_never_got_there_is_not_averaged_away(make_runs, name):
     found = estimators.ESTIMATORS[name](cell(name), make_runs([0.3, math.nan]))
     assert (found.shown, found.value) == ("undefined", None)
@@ -96,3 +110,79 @@ def test_a_cell_names_its_runs_and_what_is_to_be_said_against_it(tmp_path, tiny_
     assert made["stand_ins"] == ["backbone"]
     with pytest.raises(GhostError, match="no runs of tiny"):
         summarize_cell(cell("mean"), [])
+
+
+def compare(estimator, runs, against, **more):
+    return estimators.COMPARISONS[estimator](cell(estimator, against="other", **more), runs, against)
+
+
+def test_comparisons_pair_by_seed_not_by_order(make_runs):
+    a, b = [0.3, 0.35, 0.1, 0.9], [0.4, 0.5, 0.25, 1.1]
+    first, second = make_runs(a), make_runs(b, "other", seeds=[2, 0, 3, 1])
+    expected = scipy.stats.ttest_rel(a, b)
+    p = compare("paired_p", first, second, digits=".4f")
+    assert (p.value, p.n) == (pytest.approx(expected.pvalue), 4)
+    assert compare("paired_d", first, second).value == pytest.approx(expected.statistic / 2)
+    pooled = math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2)
+    assert compare("cohens_d", first, second).value == pytest.approx((np.mean(a) - np.mean(b)) / pooled)
+    change = compare("relative_change", first, second, digits="+.1f")
+    assert change.shown == f"{100 * (np.mean(a) / np.mean(b) - 1):+.1f}"
+    assert compare("improved_share", first, second).shown == "4/4"
+    assert compare("detectable", first, second).value > 0
+    assert compare("ratio", first, second).value == pytest.approx(np.mean(a) / np.mean(b))
+    doubled = compare("ratio", first, second, against_condition="test")
+    assert doubled.value == pytest.approx(np.mean(a) / np.mean(b) / 2)
+    with pytest.raises(GhostError, match=r"tiny has seeds \[0, 1, 2, 3\], other has \[0, 2, 3\]"):
+        compare("paired_p", first, [run for run in second if run.seed != 1])
+
+
+def test_comparisons_of_one_pair_and_of_equal_runs(make_runs):
+    one, other = make_runs([0.3]), make_runs([0.4], "other")
+    for name in ("paired_p", "cohens_d", "paired_d", "detectable"):
+        assert (compare(name, one, other).shown, compare(name, one, other).interval) == ("undefined", None)
+    assert compare("relative_change", one, other).shown == "-25.00"
+    assert compare("relative_change", one, other).interval is None
+    same, twin = make_runs([0.3, 0.4]), make_runs([0.3, 0.4], "other")
+    assert compare("paired_p", same, twin).shown == "1.00"
+    assert compare("cohens_d", same, twin).shown == "0.00"
+    assert compare("improved_share", same, twin).shown == "0/2"
+
+
+def test_a_p_value_never_shows_as_zero():
+    assert estimators.show_p(0.0004, ".3f") == "< 0.001"
+    assert estimators.show_p(0.0006, ".3f") == "0.001"
+    assert estimators.show_p(0.0, ".2f") == "< 0.01"
+    assert estimators.show_p(1e-7, ".0e") == "1e-07"
+
+
+def test_millions_are_shared_by_all_runs(make_runs):
+    assert estimators.millions(cell("millions", digits=".1f"), make_runs([2315746, 2315746])).shown == "2.3"
+    with pytest.raises(GhostError, match="expected one number"):
+        estimators.millions(cell("millions"), make_runs([1, 2], "other"))
+
+
+def test_a_comparison_names_both_experiments_runs(make_runs):
+    first, second = make_runs([0.3, 0.4]), make_runs([0.5, 0.7], "other")
+    made = summarize_cell(cell("paired_p", against="other"), first, second)
+    assert made["runs"] == [run.run_id for run in (*first, *second)]
+    assert made["against"] == "other"
+    with pytest.raises(GhostError, match="no runs of other"):
+        summarize_cell(cell("paired_p", against="other"), first, [])
+    with pytest.raises(GhostError, match="paired_p lacks `against`"):
+        summarize_cell(cell("paired_p"), first)
+    with pytest.raises(GhostError, match="mean has no use for `against`"):
+        summarize_cell(cell("mean", against="other"), first, second)
+
+
+def test_holm_corrects_the_family_and_leaves_the_rest():
+    def made(name, estimator, p):
+        return {"id": name, "estimator": estimator, "value": p, "shown": "undefined" if p is None else f"{p:.3f}"}
+
+    cells = [
+        made("a", "holm_p", 0.02),
+        made("b", "holm_p", 0.01),
+        made("c", "paired_p", 0.01),
+        made("d", "holm_p", None),
+    ]
+    shown = [cell["shown"] for cell in correct(cells, dict.fromkeys("abcd", ".3f"))]
+    assert shown == ["0.020", "0.020", "0.010", "undefined"]

@@ -28,7 +28,7 @@ def test_its_picture_shows_every_rule(root):
 
 def test_its_glossary_names_exist(root):
     rows = re.findall(
-        r"^\| .* \| (`.*) \| `(dynamics|simulations)/(\w+)\.py` \|$", (root / "README.md").read_text(), re.M
+        r"^\| .* \| (`.*) \| `(dynamics|simulations|decoders)/(\w+)\.py` \|$", (root / "README.md").read_text(), re.M
     )
     assert len(rows) >= 8
     for names, package, module in rows:

@@ -48,6 +48,17 @@ def test_inputs_are_hashed(tmp_path, tiny_row):
     assert entry["sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
+def test_what_was_reduced_in_an_input_is_inherited(tmp_path, tiny_row):
+    """A test of a small model is a reduced test, whatever its own size; also through two steps."""
+    small = {**tiny_row, "reduced": {"epochs": {"here": 3, "paper": 300}}}
+    first, second, third = (tmp_path / name / "manifest.json" for name in ("train", "evaluate", "again"))
+    records.record_runs(small, ("ghost.simulate",), first, lambda seed, folder: Outcome([]))
+    records.record_runs(tiny_row, ("ghost.simulate",), second, lambda seed, folder: Outcome([]), inputs=[first])
+    records.record_runs(tiny_row, ("ghost.simulate",), third, lambda seed, folder: Outcome([]), inputs=[second])
+    for manifest in (second, third):
+        assert records.open_runs(manifest)[0].record()["reduced"] == {"train.epochs": {"here": 3, "paper": 300}}
+
+
 def test_other_files_of_a_run_are_recorded_and_verified(tmp_path, tiny_row):
     def run(seed, folder):
         (folder / "model.bin").write_bytes(b"weights")

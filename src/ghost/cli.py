@@ -38,11 +38,43 @@ def lint(scale: str = "laptop") -> int:
     return 1 if complaints else 0
 
 
+def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
+    """What a build would cost: jobs, CPU and GPU hours, what is cached, the critical path.
+
+    Args:
+        what: a figure or table such as fig:diagnostic, or paper.
+        scale: smoke, laptop or paper.
+    """
+    from ghost.config import load
+    from ghost.plan import plan as plan_artefact
+
+    print(plan_artefact(what, load({"scale": scale})))
+
+
 def dvc() -> None:
-    """Write dvc.yaml from the table: a stage per figure and table, and one for the paper."""
+    """Write dvc.yaml from the table: a stage per experiment, figure and table, and one for the paper."""
     from ghost.stages import write_stages
 
     write_stages(Path("dvc.yaml"))
+
+
+def snapshot(stage: tyro.conf.Positional[str]) -> None:
+    """Keep what Snakemake knows about a stage's files, beside them (every DVC stage ends with this).
+
+    Args:
+        stage: a stage of dvc.yaml, such as fig_switch_speed.
+    """
+    from ghost.snapshots import take
+    from ghost.stages import find_stage
+
+    print(take(find_stage(stage)))
+
+
+def restore() -> None:
+    """After `git clone` and `dvc pull`: verify every file, and let Snakemake know them, so that nothing is rerun."""
+    from ghost.snapshots import restore as restore_folder
+
+    print(restore_folder(Path("data/laptop/snapshots")))
 
 
 def lock() -> None:
@@ -53,7 +85,15 @@ def lock() -> None:
 
 
 def main() -> None:
-    commands: dict[str, Callable[..., Any]] = {"audit": audit, "lint": lint, "dvc": dvc, "lock": lock}
+    commands: dict[str, Callable[..., Any]] = {
+        "audit": audit,
+        "lint": lint,
+        "plan": plan,
+        "dvc": dvc,
+        "snapshot": snapshot,
+        "restore": restore,
+        "lock": lock,
+    }
     exit_on_error(lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="ghost"))
 
 

@@ -1,6 +1,7 @@
 """From runs to a number: what a cell shows, over how many runs, with which interval.
 
-An estimator takes the cell (a row of the table, as a dict) and the runs, and returns an `Estimate`.
+An estimator takes the cell (a row of the table, as a dict) and the runs, and returns an `Estimate`. One of COMPARISONS
+also takes the runs of the experiment that the cell names as `against`; those of tests are paired by training seed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from ghost import statistics
 from ghost.errors import GhostError
 from ghost.records import Run
 from ghost.sources import file_hash, module_path
@@ -48,6 +50,15 @@ def mean_std(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """Mean and sample standard deviation over runs, as the paper prints them."""
     average, std, interval = _over_runs(cell, runs)
     return _estimate(average, cell, len(runs), interval, suffix=f" ± {format(std, cell['digits'])}")
+
+
+def bootstrap(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """Mean over runs, shown with its percentile bootstrap 95 % interval."""
+    found = [run.value(cell["condition"], cell["metric"]) for run in runs]
+    estimate = statistics.bootstrap_mean(found)
+    interval = _known(estimate.interval)
+    suffix = " [{}, {}]".format(*(format(bound, cell["digits"]) for bound in interval)) if interval else ""
+    return _estimate(estimate.estimate, cell, len(runs), interval, suffix)
 
 
 def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
@@ -90,18 +101,121 @@ def module(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     return Estimate(f"{name}.py", None, 0, sha256=file_hash(path))
 
 
+def millions(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """A count that every run shares, such as the number of parameters, in millions."""
+    found = {run.value(cell["condition"], cell["metric"]) for run in runs}
+    if len(found) != 1:
+        raise GhostError(f"{cell['id']}: the runs of {cell['experiment']} count {sorted(found)}, expected one number")
+    return _estimate(found.pop() / 1e6, cell, len(runs))
+
+
+# ------------------------------------------------------------------------------------------ two experiments' runs
+
+
+def paired_p(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """p of the two-sided paired t-test."""
+    test = statistics.paired_t_test(*_pairs(cell, runs, against))
+    return _estimate(test.p, cell, test.n, shown=show_p(test.p, cell["digits"]))
+
+
+def holm_p(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """The same, for a cell that `summarize` corrects after Holm: its family is every such cell of the table."""
+    return paired_p(cell, runs, against)
+
+
+def cohens_d(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Cohen's d with the pooled deviation: the paper's in tab:lightweight and tab:loss_ablation."""
+    d = statistics.cohens_d(*_pairs(cell, runs, against))
+    return _estimate(d.estimate, cell, d.n, _known(d.interval))
+
+
+def paired_d(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Cohen's d_z, of the differences: the paper's in tab:ablation."""
+    d = statistics.paired_d(*_pairs(cell, runs, against))
+    return _estimate(d.estimate, cell, d.n, _known(d.interval))
+
+
+def relative_change(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """How much larger the mean is than that of `against`, in percent of the latter."""
+    change = statistics.relative_change(*_pairs(cell, runs, against))
+    return _estimate(change.estimate, cell, change.n, _known(change.interval))
+
+
+def improved_share(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """In how many pairs the first is lower, as 8/10."""
+    first, second = _pairs(cell, runs, against)
+    lower = sum(a < b for a, b in zip(first, second, strict=True))
+    rate = statistics.wilson(lower, len(first))
+    return Estimate(f"{lower}/{len(first)}", rate.estimate, len(first), rate.interval)
+
+
+def detectable(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """The smallest mean difference that so many pairs, of this spread, show with 80 % power."""
+    first, second = _pairs(cell, runs, against)
+    if len(first) == 1:
+        return _estimate(math.nan, cell, 1)
+    std = float(np.std(np.subtract(first, second), ddof=1))
+    return _estimate(statistics.smallest_detectable_difference(std, len(first)), cell, len(first))
+
+
+def ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Mean over mean; the runs need not be pairs."""
+    first = [run.value(cell["condition"], cell["metric"]) for run in runs]
+    second = _against(cell, against)
+    return _estimate(float(np.mean(first) / np.mean(second)), cell, min(len(first), len(second)))
+
+
 ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
-    function.__name__: function for function in (value, mean, mean_std, largest, setting, runs, series, module)
+    function.__name__: function
+    for function in (value, mean, mean_std, bootstrap, largest, millions, setting, runs, series, module)
+}
+COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estimate]] = {
+    function.__name__: function
+    for function in (paired_p, holm_p, cohens_d, paired_d, relative_change, improved_share, detectable, ratio)
 }
 
 
+def show_p(p: float, digits: str) -> str:
+    """A p value that never shows as zero: below what the digits can tell it is "< 0.001"."""
+    shown = format(p, digits)
+    if p < 1 and "e" not in shown and float(shown) == 0:
+        shown = f"< {format(10.0 ** -len(shown.partition('.')[2]), digits)}"
+    return shown
+
+
+def _pairs(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> tuple[list[float], list[float]]:
+    """The values of both experiments, paired by seed; a seed that only one of them has is an error, not left out."""
+    seeds, others = [run.seed for run in runs], {run.seed: run for run in against}
+    if sorted(seeds) != sorted(others):
+        raise GhostError(
+            f"{cell['id']}: {cell['experiment']} has seeds {sorted(seeds)}, {cell['against']} has {sorted(others)}"
+        )
+    first = [run.value(cell["condition"], cell["metric"]) for run in runs]
+    return first, _against(cell, [others[seed] for seed in seeds])
+
+
+def _against(cell: Mapping[str, Any], against: list[Run]) -> list[float]:
+    condition = cell["against_condition"] or cell["condition"]
+    metric = cell["against_metric"] or cell["metric"]
+    return [run.value(condition, metric) for run in against]
+
+
+def _known(interval: tuple[float, float]) -> tuple[float, float] | None:
+    return interval if all(map(math.isfinite, interval)) else None
+
+
 def _estimate(
-    value: float, cell: Mapping[str, Any], n: int, interval: tuple[float, float] | None = None, suffix: str = ""
+    value: float,
+    cell: Mapping[str, Any],
+    n: int,
+    interval: tuple[float, float] | None = None,
+    suffix: str = "",
+    shown: str = "",
 ) -> Estimate:
     """A number as its cell shows it; nan (a run that never got there) is shown as "undefined", never averaged away."""
-    if math.isnan(value):
+    if not math.isfinite(value):
         return Estimate("undefined", None, n)
-    return Estimate(format(value, cell["digits"]) + suffix, value, n, interval)
+    return Estimate((shown or format(value, cell["digits"])) + suffix, value, n, interval)
 
 
 def _over_runs(cell: Mapping[str, Any], runs: list[Run]) -> tuple[float, float, tuple[float, float] | None]:

@@ -58,6 +58,7 @@ IDENTITY = (
     "code",
     "lock_sha256",
 )
+MANIFEST = "manifest.json"
 DIFFERS = "is not the file that its manifest lists (sha256 differs); run the step again"
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -105,14 +106,16 @@ def record_runs(
             str(path.relative_to(ROOT.parent)): {"sha256": file_hash(path)} for path in sources(*modules, science=True)
         },
     }
+    inputs = tuple(inputs)
     input_hashes = {str(path): hashes(path) for path in inputs}
+    reduced = {**_inherited(inputs), **row["reduced"]}
     entries = []
     for seed in row["seeds"]:
         folder = manifest.parent / f"seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
-        start, start_s = datetime.now(UTC), time.monotonic()
+        start, start_s, start_cpu_s = datetime.now(UTC), time.monotonic(), time.process_time()
         outcome = run(seed, folder)
-        wall_s = time.monotonic() - start_s
+        wall_s, cpu_s = time.monotonic() - start_s, time.process_time() - start_cpu_s
         _write_rows(folder / "rows.csv", outcome.rows)
         with atomic(folder / "arrays.safetensors") as temporary:
             # save_file would map the file with the owner's permissions only; the bytes are small enough for memory
@@ -123,7 +126,7 @@ def record_runs(
             "experiment": row["name"],
             "scale": row["scale"],
             "settings": dict(row["settings"]),
-            "reduced": dict(row["reduced"]),
+            "reduced": reduced,
             "seeds": {"training": seed, "evaluation": None, "init_state": None, "policy_sampling": None},
             "stand_ins": sorted(stand_ins),
             "inputs": input_hashes,
@@ -133,6 +136,7 @@ def record_runs(
             "start": start.isoformat(timespec="seconds"),
             "end": datetime.now(UTC).isoformat(timespec="seconds"),
             "wall_s": round(wall_s, 3),
+            "cpu_s": round(cpu_s, 3),
             **_circumstances(),
         }
         record["run_id"] = run_id(record)
@@ -141,6 +145,16 @@ def record_runs(
         files = {f"{folder.name}/{name}": entry["sha256"] for name, entry in outputs.items()}
         entries.append({"run_id": record["run_id"], "seed": seed, "files": files})
     write_json(manifest, {"experiment": row["name"], "scale": row["scale"], "runs": entries})
+
+
+def _inherited(inputs: Iterable[Path]) -> dict[str, Any]:
+    """What was reduced in the runs that are inputs: a test of a small model is reduced, whatever its size."""
+    records = {path.parent.name: open_runs(path)[0].record() for path in inputs if path.name == MANIFEST}
+    return {
+        key if "." in key else f"{name}.{key}": value
+        for name, record in records.items()
+        for key, value in record["reduced"].items()
+    }
 
 
 def _write_rows(path: Path, rows: list[Row]) -> None:
@@ -161,7 +175,9 @@ def _circumstances() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "gpus": _gpus(),
+        "cpus": int(os.environ.get("SLURM_CPUS_PER_TASK") or len(os.sched_getaffinity(0))),  # that this job may use
         "slurm_job_id": os.environ.get("SLURM_JOB_ID"),
+        "slurm_node": os.environ.get("SLURMD_NODENAME"),
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "versions": {
             "python": platform.python_version(),

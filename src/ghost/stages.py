@@ -1,56 +1,114 @@
-"""dvc.yaml from the table: a stage per figure, per table, and one for the paper.
+"""dvc.yaml from the table: a stage per experiment, per figure, per table, and one for the paper.
 
-Snakemake owns the DAG, DVC owns the bytes: a stage's command is one Snakemake target. Its dependencies are the code
-behind it and the configuration; `persist` keeps DVC from deleting outputs before Snakemake has looked at them.
+Snakemake owns the DAG, DVC owns the bytes: a stage's command is its Snakemake targets, then `ghost snapshot`, which
+keeps what Snakemake knows about them (ghost.snapshots). Together the outputs of the stages are all that `snakemake all`
+makes, so that a clone with `dvc pull` lacks nothing. `persist` keeps DVC from deleting outputs before Snakemake has
+looked at them. A scale's settings are parameters (`dvc exp run -S`), measured numbers are metrics, figures are plots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ghost.config import Config, load
-from ghost.experiments import ARTEFACTS, EXPERIMENTS
+from ghost.errors import GhostError, did_you_mean
+from ghost.experiments import ARTEFACTS
 from ghost.files import write_text
 from ghost.sources import ROOT, sources
-from ghost.table import Artefact
+from ghost.table import Artefact, Experiment
 
 HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
-ALWAYS = ("Snakefile", "config/laptop.yaml", "src/ghost/experiments", "src/ghost/table.py")
+PARAMETERS = "config/laptop.yaml"
+NOTEBOOK = "notebooks/ghost_walkthrough.html"
+ALWAYS = ("Snakefile", "src/ghost/experiments", "src/ghost/table.py")
 
 
-def stages() -> dict[str, Any]:
-    """The stages, at laptop scale."""
+@dataclass(frozen=True)
+class Stage:
+    """What DVC runs as one piece: `outs` are what it keeps, `targets` those among them that Snakemake makes."""
+
+    name: str
+    deps: tuple[str, ...]
+    targets: tuple[str, ...]
+    folder: str = ""  # of runs: kept whole, also the files that Snakemake does not know
+    metrics: str = ""
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return (self.folder,) if self.folder else self.targets
+
+    @property
+    def snapshot(self) -> str:
+        return f"data/laptop/snapshots/{self.name}.json"
+
+    def declaration(self) -> dict[str, Any]:
+        """As dvc.yaml has it."""
+        kept = [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics]
+        return {
+            "cmd": f"snakemake {' '.join(self.targets)} && ghost snapshot {self.name}",
+            "deps": sorted(self.deps),
+            "params": [{PARAMETERS: ["steps", "experiments"]}],
+            "outs": kept,
+            **({"metrics": [{self.metrics: {"persist": True}}]} if self.metrics else {}),
+        }
+
+
+def stages() -> dict[str, Stage]:
+    """The stages by name, at laptop scale, in the order the data flows."""
     config = load({})
     built = [artefact for artefact in ARTEFACTS if artefact.step]
-    made = {artefact.stage: _stage(outputs(artefact, config), dependencies(artefact)) for artefact in built}
-    everything = sorted({path for artefact in built for path in dependencies(artefact)} | {"paper/main.tex"})
-    return {**made, "paper": _stage([str(config.pdf)], [*everything, "paper/sections"])}
+    runs = [_experiment_stage(row, config) for row in config.experiments]
+    artefacts = [_artefact_stage(artefact, config) for artefact in built]
+    return {stage.name: stage for stage in (*runs, *artefacts, _paper_stage(artefacts, config))}
 
 
-def outputs(artefact: Artefact, config: Config) -> list[str]:
+def find_stage(name: str) -> Stage:
+    known = stages()
+    if name not in known:
+        raise GhostError(f"no stage {name!r}{did_you_mean(name, known)}")
+    return known[name]
+
+
+def _experiment_stage(row: Experiment, config: Config) -> Stage:
+    manifest = config.manifest(row.name)
+    needs = [str(config.manifest(need).parent) for need in row.needs]
+    deps = (*ALWAYS, *_code(*row.modules, science=True), *needs)
+    return Stage(f"run_{row.name}", deps, (str(manifest),), str(manifest.parent))
+
+
+def _artefact_stage(artefact: Artefact, config: Config) -> Stage:
+    runs = [str(config.manifest(name).parent) for name in artefact.experiments]
+    code = _code(*artefact.modules, *artefact.implementations)
+    cells = str(config.data / "cells" / f"{artefact.stage}.jsonl")
+    return Stage(artefact.stage, (*ALWAYS, *code, *artefact.sources, *runs), (*files(artefact, config), cells))
+
+
+def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
+    data, text = (
+        config.data,
+        ("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
+    )
+    steps = ("collect", "numbers", "typeset", "audit.__main__", "notebook")
+    metrics = str(data / "metrics.json")
+    made = [data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
+    targets = [str(path) for path in (config.pdf, config.generated / "numbers.tex", *made)]
+    deps = (*ALWAYS, *text, *_code(*(f"ghost.{step}" for step in steps)), *(out for a in artefacts for out in a.outs))
+    return Stage("paper", deps, (*targets, metrics), metrics=metrics)
+
+
+def files(artefact: Artefact, config: Config) -> list[str]:
     """The files of a figure or table."""
     if artefact.kind == "tab":
         return [str(config.generated / f"{artefact.stage}.tex")]
     return [str(config.figures / f"{artefact.label}.{suffix}") for suffix in ("pdf", "pgf", "png")]
 
 
-def dependencies(artefact: Artefact) -> list[str]:
-    modules = {module for row in EXPERIMENTS if row.name in artefact.experiments for module in row.modules}
-    code = sources(*sorted(modules | set(artefact.modules)))
-    return sorted({*ALWAYS, *artefact.sources, *(str(path.relative_to(ROOT.parents[1])) for path in code)})
-
-
-def _stage(outs: Iterable[str], deps: Iterable[str]) -> dict[str, Any]:
-    targets = list(outs)
-    return {
-        "cmd": f"snakemake {' '.join(targets)}",
-        "deps": list(deps),
-        "outs": [{target: {"persist": True}} for target in targets],
-    }
+def _code(*modules: str, science: bool = False) -> list[str]:
+    return [str(path.relative_to(ROOT.parents[1])) for path in sources(*modules, science=science)]
 
 
 def write_stages(path: Path) -> None:
@@ -58,4 +116,7 @@ def write_stages(path: Path) -> None:
 
 
 def stages_text() -> str:
-    return HEAD + yaml.safe_dump({"stages": stages()}, sort_keys=False, width=120)
+    known = stages()
+    pictures = [target for stage in known.values() for target in stage.targets if target.endswith(".png")]
+    declared = {"stages": {name: stage.declaration() for name, stage in known.items()}, "plots": pictures}
+    return HEAD + yaml.safe_dump(declared, sort_keys=False, width=120)

@@ -28,7 +28,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """One displayed number: `estimator` applied to the runs' `metric` under `condition` (see ghost.estimators)."""
+    """One displayed number: `estimator` applied to the runs' `metric` under `condition` (see ghost.estimators).
+
+    An estimator of a difference compares them with the runs of `against`, under the same condition or another one.
+    """
 
     name: str
     experiment: str
@@ -38,6 +41,9 @@ class Cell:
     digits: str = ".2f"  # a Python format specification
     unit: str = ""
     published: str = ""  # as the paper prints it, where it does
+    against: str = ""  # the experiment that this one is compared with
+    against_condition: str = ""  # empty: the same condition
+    against_metric: str = ""  # empty: the same metric
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,8 @@ class Artefact:
 
     @property
     def experiments(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.experiment for cell in self.cells if cell.experiment))
+        named = (name for cell in self.cells for name in (cell.experiment, cell.against))
+        return tuple(dict.fromkeys(filter(None, named)))
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -99,9 +106,10 @@ def check(experiments: Iterable[Experiment], artefacts: Iterable[Artefact]) -> N
     for artefact in artefacts:
         _unique(f"cell of {artefact.id}", [cell.name for cell in artefact.cells])
         for cell in artefact.cells:
-            if cell.experiment and cell.experiment not in known:
-                hint = did_you_mean(cell.experiment, known)
-                raise GhostError(f"table: {artefact.id}/{cell.name}: no experiment {cell.experiment!r}{hint}")
+            for name in filter(None, (cell.experiment, cell.against)):
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    raise GhostError(f"table: {artefact.id}/{cell.name}: no experiment {name!r}{hint}")
 
 
 def _unique(what: str, names: list[str]) -> None:

@@ -15,6 +15,7 @@ def cell(runs, **changes):
     made = {
         "id": "tab:x/loss",
         "experiment": "tiny",
+        "against": "",
         "condition": "train",
         "metric": "loss",
         "estimator": "mean",
@@ -93,4 +94,4 @@ def test_a_cell_whose_run_is_gone_is_named(root, tmp_path, monkeypatch, tiny_man
         lookup(config, "tab:x/loss")
     assert lookup(config, "tab:x") == "tab:x/loss  0.75"
     assert "fig:method" not in lookup(config, "tab:")
-    assert "tab:lightweight  not built" in lookup(config, "tab:")
+    assert "tab:libero10  not built" in lookup(config, "tab:")

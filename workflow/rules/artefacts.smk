@@ -12,6 +12,8 @@ rule summarize:
         cells=scale.data / "cells/{stage}.jsonl",
     log:
         f"logs/{scale.scale}/summarize/{{stage}}.log",
+    conda:
+        "../../environment.yml"
     params:
         artefact=lambda wildcards: BUILT[wildcards.stage].id,
         cells=lambda wildcards: canonical(BUILT[wildcards.stage].declaration()),
@@ -30,6 +32,8 @@ rule plot:
         f"logs/{scale.scale}/plot/{{label}}.log",
     wildcard_constraints:
         label="|".join(LABELS["plot"]),
+    conda:
+        "../../environment.yml"
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
         pgf="--pgf" if TEX else "",
@@ -49,6 +53,8 @@ rule draw:
         f"logs/{scale.scale}/draw/{{label}}.log",
     wildcard_constraints:
         label="|".join(LABELS["draw"]),
+    conda:
+        "../../environment.yml"
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
         code=code_hash("ghost.draw"),
@@ -64,6 +70,8 @@ rule tabulate:
         table=scale.generated / "tab_{label}.tex",
     log:
         f"logs/{scale.scale}/tabulate/{{label}}.log",
+    conda:
+        "../../environment.yml"
     params:
         code=code_hash("ghost.tabulate"),
     shell:

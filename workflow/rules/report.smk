@@ -10,13 +10,17 @@ rule collect:
     output:
         cells=scale.data / "cells.jsonl",
         results=scale.data / "results.csv",
+        metrics=scale.data / "metrics.json",
     log:
         f"logs/{scale.scale}/collect.log",
+    conda:
+        "../../environment.yml"
     params:
         code=code_hash("ghost.collect"),
     shell:
         "python -m ghost.collect --cells {input.cells:q} --manifests {input.manifests:q}"
-        " --out-cells {output.cells:q} --out-results {output.results:q} > {log:q} 2>&1"
+        " --out-cells {output.cells:q} --out-results {output.results:q}"
+        " --out-metrics {output.metrics:q} > {log:q} 2>&1"
 
 
 rule numbers:
@@ -26,6 +30,8 @@ rule numbers:
         numbers=scale.generated / "numbers.tex",
     log:
         f"logs/{scale.scale}/numbers.log",
+    conda:
+        "../../environment.yml"
     params:
         built=[artefact.id for artefact in BUILT.values()],
         scale=scale.scale,
@@ -49,6 +55,8 @@ rule typeset:
         pdf=scale.pdf,
     log:
         f"logs/{scale.scale}/typeset.log",
+    conda:
+        "../../environment.yml"
     params:
         figures=scale.figures,
         generated=scale.generated,
@@ -56,6 +64,24 @@ rule typeset:
     shell:
         "python -m ghost.typeset --main {input.main:q} --figures {params.figures:q} --generated {params.generated:q}"
         " --cells {input.cells:q} --out {output.pdf:q} > {log:q} 2>&1"
+
+
+rule notebook:
+    input:
+        source="workflow/notebooks/{notebook}.py",
+        features=scale.manifest("dual_arm_features"),
+        trained=scale.manifest("ghost"),
+    output:
+        page=scale.data / "notebooks/{notebook}.html",
+    log:
+        f"logs/{scale.scale}/notebook/{{notebook}}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_hash("ghost.notebook", "ghost.checkpoint", "ghost.data.features", "ghost.decoders.ghost"),
+    shell:
+        "python -m ghost.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
+        " --out {output.page:q} > {log:q} 2>&1"
 
 
 rule audit:
@@ -66,6 +92,8 @@ rule audit:
         page=scale.data / "audit.html",
     log:
         f"logs/{scale.scale}/audit.log",
+    conda:
+        "../../environment.yml"
     params:
         scale=scale.scale,
         code=code_hash("ghost.audit.__main__"),

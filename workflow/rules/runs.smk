@@ -14,6 +14,8 @@ for step in sorted({row.step for row in scale.experiments}):
             f"logs/{scale.scale}/{step}/{{experiment}}.log",
         wildcard_constraints:
             experiment="|".join(row.name for row in scale.experiments if row.step == step),
+        conda:
+            "../../environment.yml"
         threads: 1
         params:
             step=step,

@@ -61,12 +61,13 @@ def explain(cell: dict[str, Any], config: Config) -> str:
     lines = [f"{name:10} {text}" for name, text in fields if text]
     if not cell["runs"]:
         return "\n".join([*lines, "rests on no run: it is read from the code"])
-    manifest = config.manifest(cell["experiment"])
-    found = {run.run_id: run for run in open_runs(manifest)}
-    lines.append(f"runs       {len(cell['runs'])}, listed in {manifest}")
+    manifests = [config.manifest(name) for name in (cell["experiment"], cell["against"]) if name]
+    listed = " and ".join(map(str, manifests))
+    found = {run.run_id: run for manifest in manifests for run in open_runs(manifest)}
+    lines.append(f"runs       {len(cell['runs'])}, listed in {listed}")
     for run_id in cell["runs"]:
         if run_id not in found:
-            raise GhostError(f"{cell['id']} rests on run {run_id}, which {manifest} does not list; run snakemake")
+            raise GhostError(f"{cell['id']} rests on run {run_id}, which {listed} does not list; run snakemake")
         lines += explain_run(found[run_id])
     return "\n".join(lines)
 

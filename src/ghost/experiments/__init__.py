@@ -17,24 +17,16 @@ To add an experiment: write src/ghost/simulations/<name>.py, add a row beside it
 from __future__ import annotations
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.experiments import analytic
+from ghost.experiments import analytic, offline
 from ghost.table import Artefact, Experiment, check
 
-EXPERIMENTS: tuple[Experiment, ...] = analytic.EXPERIMENTS
+EXPERIMENTS: tuple[Experiment, ...] = (*analytic.EXPERIMENTS, *offline.EXPERIMENTS)
 
 ARTEFACTS: tuple[Artefact, ...] = (
     *analytic.ARTEFACTS,
+    *offline.ARTEFACTS,
     Artefact("tab", "meta_rl"),
     Artefact("fig", "meta_rl"),
-    Artefact("fig", "attractor_emergence"),
-    Artefact("tab", "groot_distill"),
-    Artefact("fig", "e2e_trajectory"),
-    Artefact("tab", "multi_task"),
-    Artefact("fig", "attractor_basins"),
-    Artefact("tab", "lightweight"),
-    Artefact("tab", "loss_ablation"),
-    Artefact("tab", "ablation"),
-    Artefact("fig", "ablation_paired"),
     Artefact("tab", "libero10"),
     Artefact("fig", "libero_per_task"),
     Artefact("fig", "libero_complexity"),

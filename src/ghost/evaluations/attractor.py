@@ -1,0 +1,104 @@
+"""Does a trained Ghost contract toward minima of its own potential? On held-out samples; n steps, d_z latent.
+
+Followed along the flow z^(0..n) of each sample:
+
+* |∇U(z^(k); e)|, its mean and standard deviation over samples (fig:attractor_emergence); how much of it is gone at the
+  end (`contraction_percent`, of the means); in how many samples it falls at every step (`monotone_share`).
+* |∇U| / |b| at the start and at the end, a ratio of means: which of the two drives the flow.
+* |z^(k) - z*| per task (fig:attractor_basins). It is zero at the end by definition, so it cannot fail to arrive.
+* Hence one test that can fail: the flow is continued for `continued_steps`. `continued_distance` is how far it leaves
+  z* behind, in units of the way it has come, |z^(n + more) - z^(n)| / |z^(n) - z^(0)|: 0 at an attractor.
+
+The embedding is one t-SNE of the latents at all steps together, of a few samples per task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ghost.batch import Batch
+from ghost.data.features import FeatureCache
+from ghost.dynamics.integrators import rollout
+from ghost.evaluations.predict import device_of, gather, only, per_task
+from ghost.evaluations.switching import embed
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.samples import Samples
+
+
+@dataclass(frozen=True)
+class Settings:
+    split: str
+    continued_steps: int
+    embedded_per_task: int  # samples in the t-SNE; 0: none
+
+    def __post_init__(self) -> None:
+        for name in ("continued_steps", "embedded_per_task"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+
+
+def evaluate(
+    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
+) -> Outcome:
+    s, ghost = settings, only(decoders)
+    _, test = cache.split(s.split)
+    samples = Samples(cache, test, device_of(ghost))
+    gradient = gather(ghost.gradient_norms, samples, dim=1)  # [n + 1, samples]
+    drift = gather(ghost.drift_norms, samples, dim=1)
+    z = gather(ghost.latents, samples, dim=1)  # [n + 1, samples, d_z]
+    last = gather(lambda batch: continued(ghost, batch, s.continued_steps), samples)  # [samples, d_z]
+    progress(1, 2, f"{len(test)} flows")
+    distance = np.linalg.norm(z - z[-1], axis=-1)  # [n + 1, samples]
+    mean, std = gradient.mean(axis=1), gradient.std(axis=1)
+    n = len(test)
+    rows = [
+        *(Row(f"step_{k}", "gradient_norm", float(value), n) for k, value in enumerate(mean)),
+        *(Row(f"step_{k}", "gradient_norm_std", float(value), n) for k, value in enumerate(std)),
+        Row("start", "gradient_norm", float(mean[0]), n),
+        Row("end", "gradient_norm", float(mean[-1]), n),
+        Row("start", "gradient_to_drift", float(mean[0] / drift[0].mean()), n),
+        Row("end", "gradient_to_drift", float(mean[-1] / drift[-1].mean()), n),
+        Row("flow", "contraction_percent", float(100 * (1 - mean[-1] / mean[0])), n),
+        Row("flow", "monotone_share", float((np.diff(gradient, axis=0) < 0).all(axis=0).mean()), n),
+        Row("flow", "distance_monotone_share", float((np.diff(distance, axis=0) < 0).all(axis=0).mean()), n),
+        Row("flow", "continued_distance", float(np.linalg.norm(last - z[-1], axis=-1).mean() / distance[0].mean()), n),
+    ]
+    positions = per_task(cache, test)
+    curves = {task: distance[:, where].mean(axis=1) for task, where in positions.items()}
+    rows += [Row(task, "initial_distance", float(curve[0]), len(positions[task])) for task, curve in curves.items()]
+    starts = [curve[0] for curve in curves.values()]
+    falling = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
+    rows += [
+        Row("tasks", "smallest_initial_distance", float(min(starts)), len(starts)),
+        Row("tasks", "largest_initial_distance", float(max(starts)), len(starts)),
+        Row("tasks", "falling", float(sum(falling)), len(falling)),
+    ]
+    arrays = {
+        "gradient/mean": mean,
+        "gradient/std": std,
+        "distance/mean": np.array(list(curves.values())),  # [tasks, n + 1]
+        "distance/task": np.array([cache.task_names.index(task) for task in curves]),
+    }
+    if s.embedded_per_task:
+        some = np.concatenate([where[: s.embedded_per_task] for where in positions.values()])
+        flat = z[:, some].reshape(-1, z.shape[-1])  # all steps in one embedding
+        arrays["flow/embedding"] = embed(flat, seed).reshape(len(z), len(some), 2)
+        arrays["flow/task"] = cache.task[test][some]
+    progress(2, 2, "embedding")
+    return Outcome(rows, arrays)
+
+
+def continued(ghost: Any, batch: Batch, steps: int) -> Tensor:
+    """z* after so many more steps of Phase I: [B, d_z]."""
+    e = ghost.context(batch)
+    z = ghost.flow(batch.state, e)[-1]
+    return torch.as_tensor(
+        rollout(lambda z: ghost.drift(z, e) - ghost.potential.gradient(z, e), z, ghost.settings.dt, steps)[-1]
+    )

@@ -1,0 +1,145 @@
+"""Parameters and latency of every decoder at the paper's own sizes: random weights, one sample at a time, no training.
+
+Latency does not depend on the weights' values, so nothing needs to be trained for it, at any scale. The decoders take
+turns within each round, so that a machine that slows down slows all of them; shown are the median and the quartiles
+over the rounds, after some that do not count. On the GPU where there is one, otherwise on `threads` cores: the run's
+record says which. The paper's 0.41 and 13 ms are those of an RTX 5090.
+
+The diffusion transformer takes seconds on a CPU and empties its caches, so it takes part in every `dit_every`-th round
+only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the memory is missing it is
+left out by itself. Its latency is then nan, shown as "undefined". Parameters are counted without memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ghost.batch import Batch
+from ghost.data.features import FeatureCache, Sizes
+from ghost.decoders import cvae, diffusion, dit, ghost, mlp, neural_ode, transformer
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+
+PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
+BUILD: dict[str, Callable[[], nn.Module]] = {
+    "ghost": lambda: ghost.Decoder(ghost.Settings(), PAPER),
+    "ghost_dual": lambda: ghost.Decoder(ghost.Settings(steps=3, refinement_steps=2), PAPER),
+    "mlp": lambda: mlp.Decoder(mlp.Settings(), PAPER),
+    "neural_ode": lambda: neural_ode.Decoder(neural_ode.Settings(), PAPER),
+    "cvae": lambda: cvae.Decoder(cvae.Settings(), PAPER),
+    "transformer": lambda: transformer.Decoder(transformer.Settings(), PAPER),
+    "diffusion": lambda: diffusion.Decoder(diffusion.Settings(), PAPER),
+    "dit": lambda: dit.Decoder(dit.Settings(), PAPER),
+}
+REPLACED = 10  # task-specific diffusion transformers that one Ghost replaces
+
+
+@dataclass(frozen=True)
+class Settings:
+    rounds: int
+    warm_up: int
+    threads: int
+    dit_every: int  # rounds; 0: never
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "threads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("warm_up", "dit_every"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+
+
+def evaluate(
+    settings: Settings,
+    cache: FeatureCache | None,
+    decoders: Mapping[str, Any],
+    *,
+    seed: int,
+    progress: Progress,
+) -> Outcome:
+    parameters = {name: count(build) for name, build in BUILD.items()}
+    measured = [name for name in BUILD if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
+    rows = [Row(name, "parameters", number) for name, number in parameters.items()]
+    latency = measure(measured, settings, seed, progress)
+    for name in BUILD:
+        found = latency.get(name, np.full(1, np.nan))
+        rows.append(Row(name, "latency_ms", float(np.median(found)), len(found)))
+        for quartile in (25, 75):
+            rows.append(Row(name, f"latency_{quartile}_ms", float(np.percentile(found, quartile)), len(found)))
+    medians = {row.condition: row.value for row in rows if row.metric == "latency_ms"}
+    rows += [
+        Row("dit_over_ghost", "parameters", parameters["dit"] / parameters["ghost"]),
+        Row("dit_over_ghost", "aggregate_parameters", REPLACED * parameters["dit"] / parameters["ghost"]),
+        Row("dit_over_ghost", "latency", medians["dit"] / medians["ghost"]),
+        Row("dual_over_single", "parameters_percent", 100 * (parameters["ghost_dual"] / parameters["ghost"] - 1)),
+    ]
+    return Outcome(rows, {f"{name}/latency_ms": found for name, found in latency.items()})
+
+
+def count(build: Callable[[], nn.Module]) -> int:
+    """Parameters, on the device that holds none."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in build().parameters())
+
+
+def fits(needed_bytes: int) -> bool:
+    """Whether that much and half as much again is free; where the system does not say, we try."""
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
+        return True
+    lines = dict(line.split(":") for line in meminfo.read_text(encoding="ascii").splitlines())
+    return int(lines["MemAvailable"].split()[0]) * 1024 > 1.5 * needed_bytes
+
+
+def measure(names: list[str], settings: Settings, seed: int, progress: Progress) -> dict[str, np.ndarray]:
+    """Milliseconds per action chunk, [rounds] for each decoder."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    generator = torch.Generator(device).manual_seed(seed)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(settings.threads)
+    try:
+        with torch.random.fork_rng(devices=[]), device:
+            torch.manual_seed(seed)
+            models: dict[str, Any] = {name: BUILD[name]().eval() for name in names}
+        batch = one_sample(device)
+        found: dict[str, list[float]] = {name: [] for name in names}
+        for number in range(-settings.warm_up, settings.rounds):
+            for name, model in models.items():
+                if name != "dit" or number in (-1, *range(0, settings.rounds, settings.dit_every)):
+                    taken_ms = 1e3 * timed(partial(model.act, batch, generator), device)
+                    if number >= 0:
+                        found[name].append(taken_ms)
+            progress(settings.warm_up + number + 1, settings.warm_up + settings.rounds)
+    finally:
+        torch.set_num_threads(threads)
+    return {name: np.array(taken) for name, taken in found.items()}
+
+
+def one_sample(device: torch.device) -> Batch:
+    with device:
+        return Batch(
+            tokens=torch.zeros(1, PAPER.tokens, PAPER.d_token),
+            state=torch.zeros(1, PAPER.d_state),
+            action=torch.zeros(1, PAPER.horizon, PAPER.d_action),
+            action_mask=torch.ones(PAPER.d_action, dtype=torch.bool),
+            task=torch.zeros(1, dtype=torch.int64),
+        )
+
+
+def timed(act: Callable[[], Tensor], device: torch.device) -> float:
+    with torch.no_grad():
+        start_s = time.perf_counter()
+        act()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - start_s

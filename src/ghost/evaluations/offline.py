@@ -1,0 +1,82 @@
+"""Error of a decoder on held-out samples: overall, by kind of action dimension, by task. H horizon.
+
+Per sample the squared error is averaged over the H positions of the chunk and the real action dimensions; `all` weighs
+every sample alike, `mean_of_tasks` every task alike (the last line of tab:multi_task). The cosine is that of the two
+whole chunks, flattened. The paper says neither how it treats the horizon nor which vectors its cosine compares.
+
+`predict_the_mean_mse` is what a decoder gets that has learnt nothing but the task's mean chunk over the training
+samples: an error is small or large only beside it.
+
+The chunk for the figure is the held-out one whose recorded actions move most: chosen before looking at a prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ghost.data.dual_arm import ARM, GRIPPER, LIFT
+from ghost.data.features import FeatureCache
+from ghost.evaluations.predict import chosen, device_of, only, per_task, predict, squared_errors
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.samples import Samples
+
+KINDS = {"arm_mse": ARM, "gripper_mse": GRIPPER, "lift_mse": LIFT}
+
+
+@dataclass(frozen=True)
+class Settings:
+    split: str  # sample or episode
+    tasks: tuple[str, ...] = ()  # all when empty
+
+
+def evaluate(
+    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
+) -> Outcome:
+    decoder = only(decoders)
+    train, test = (chosen(cache, indices, settings.tasks) for indices in cache.split(settings.split))
+    predicted = predict(decoder, Samples(cache, test, device_of(decoder)), seed=seed)  # [n, H, d_a]
+    progress(1, 1, f"{len(test)} samples")
+    truth = cache.action[test]
+    samples = {
+        "mse": squared_errors(predicted, cache, test),  # [n, 17]
+        "predict_the_mean_mse": squared_errors(task_means(cache, train, test), cache, test),
+    }
+    samples |= {name: samples["mse"][:, list(dimensions)] for name, dimensions in KINDS.items()}
+    means = {name: errors.mean(axis=1) for name, errors in samples.items()}  # [n] each
+    means["cosine"] = cosines(predicted[..., cache.action_mask], truth[..., cache.action_mask])
+
+    positions = per_task(cache, test)
+    rows = [Row("model", "parameters", sum(p.numel() for p in decoder.parameters()))]
+    for metric, found in means.items():
+        by_task = {task: float(found[where].mean()) for task, where in positions.items()}
+        rows.append(Row("all", metric, float(found.mean()), len(test)))
+        rows.append(Row("mean_of_tasks", metric, float(np.mean(list(by_task.values()))), len(test)))
+        rows += [Row(task, metric, value, len(positions[task])) for task, value in by_task.items()]
+
+    moving = int(truth[..., cache.action_mask].std(axis=1).mean(axis=1).argmax())
+    arrays = {
+        "chunk/recorded": truth[moving][:, cache.action_mask],  # [H, 17]
+        "chunk/predicted": predicted[moving][:, cache.action_mask],
+        "samples/mse": means["mse"],
+    }
+    return Outcome(rows, arrays)
+
+
+def task_means(cache: FeatureCache, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """For every test sample the mean training chunk of its task: [n, H, d_a]."""
+    means = np.zeros((len(cache.task_names), *cache.action.shape[1:]))
+    for number in np.unique(cache.task[train]):
+        means[number] = cache.action[train[cache.task[train] == number]].mean(axis=0)
+    return np.asarray(means[cache.task[test]])
+
+
+def cosines(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Of whole chunks [n, H, d]: [n]. A chunk that is zero throughout points nowhere: 0."""
+    a, b = (x.reshape(len(x), -1).astype(np.float64) for x in (predicted, truth))
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return np.asarray(np.divide((a * b).sum(axis=1), norms, out=np.zeros(len(a)), where=norms > 0))

@@ -1,0 +1,60 @@
+"""Held-out samples through a decoder, and the errors of what comes out. n samples, H horizon, d_a action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ghost.batch import Batch
+from ghost.data.features import FeatureCache
+from ghost.errors import GhostError, did_you_mean
+from ghost.samples import Samples
+
+
+def device_of(decoder: Any) -> str:
+    return str(next(iter(decoder.parameters())).device)
+
+
+def gather(function: Callable[[Batch], Tensor], samples: Samples, *, dim: int = 0) -> np.ndarray:
+    """`function` of all samples, some at a time, joined along its dimension of samples."""
+    with torch.no_grad():
+        return torch.cat([function(batch) for batch in samples.chunks(samples.rows())], dim=dim).cpu().numpy()
+
+
+def predict(decoder: Any, samples: Samples, *, seed: int) -> np.ndarray:
+    """The action chunks [n, H, d_a]; what is random in a decoder is drawn from a generator of its own."""
+    generator = torch.Generator(samples.device).manual_seed(seed)
+    return gather(lambda batch: decoder.act(batch, generator), samples)
+
+
+def squared_errors(predicted: np.ndarray, cache: FeatureCache, indices: np.ndarray) -> np.ndarray:
+    """Per sample and real action dimension, averaged over the horizon: [n, 17]."""
+    error = predicted[..., cache.action_mask] - cache.action[indices][..., cache.action_mask]
+    return np.asarray((error.astype(np.float64) ** 2).mean(axis=1))
+
+
+def chosen(cache: FeatureCache, indices: np.ndarray, tasks: tuple[str, ...]) -> np.ndarray:
+    """Those of the samples that belong to the tasks; all when none is named."""
+    if not tasks:
+        return indices
+    for task in tasks:
+        if task not in cache.task_names:
+            raise GhostError(f"the feature cache has no task {task!r}{did_you_mean(task, cache.task_names)}")
+    return indices[np.isin(cache.task[indices], [cache.task_names.index(task) for task in tasks])]
+
+
+def per_task(cache: FeatureCache, indices: np.ndarray) -> dict[str, np.ndarray]:
+    """Where in `indices` the samples of each task stand; tasks without one are left out."""
+    where = {name: np.flatnonzero(cache.task[indices] == number) for number, name in enumerate(cache.task_names)}
+    return {name: positions for name, positions in where.items() if len(positions)}
+
+
+def only(decoders: Mapping[str, Any]) -> Any:
+    """The decoder, where an evaluation looks at one."""
+    if len(decoders) != 1:
+        raise GhostError(f"this evaluation needs one trained decoder, got {', '.join(decoders) or 'none'}")
+    return next(iter(decoders.values()))

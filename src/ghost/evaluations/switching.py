@@ -1,0 +1,180 @@
+"""What one decoder for many tasks does at a change of task, and how its latents are arranged. n samples, d_z latent.
+
+Three tests of switching, on the held-out samples:
+
+* Boundary: `transitions` times, `hold` random samples of one task, then `hold` of another. The error at the first
+  sample after the change (`boundary`) beside that of the last half of the run (`steady`). act() carries no state from
+  one sample to the next, so both estimate the same thing and the test can only confirm it: the paper prints 0.029 and
+  0.033, which is the spread of such a sample.
+* Frequency: tasks alternate every 2 to 10 samples. The same remark.
+* Swap: the final latent z* of a sample is replaced by that of a sample of another task, then read out; over all ordered
+  pairs of tasks (90 for ten). `inflation` is the mean over pairs of swapped over own error, `inflation_of_means` the
+  ratio of the mean errors; the paper (74x) does not say which. `within_task` swaps with another sample of the same
+  task: what is left of the inflation when no task changes.
+
+Silhouettes are by task, of z* as it is and after t-SNE to 2-D, for Ghost and for the hidden layer of the MLP.
+
+Compression: the paper prints 25.2x for Take_book and 3.9x for Tidy_conf_room and defines neither. Ours are
+`latent_compression`, the spread of a task's z^(0) about its mean over that of its z* (> 1: the flow draws the task
+together), and `error_compression`, the error of predicting the task's mean chunk over the decoder's error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.manifold import TSNE
+from sklearn.metrics import silhouette_score
+
+from ghost.data.features import FeatureCache
+from ghost.evaluations.offline import task_means
+from ghost.evaluations.predict import device_of, gather, per_task, predict, squared_errors
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.samples import Samples
+
+
+@dataclass(frozen=True)
+class Settings:
+    split: str
+    ghost: str  # experiments: the decoder under test, and the one without a flow beside it
+    mlp: str
+    transitions: int
+    hold: int
+    longest_interval: int  # alternate every 2, ..., this many samples
+    embedded: int  # at most so many samples go through t-SNE
+
+    def __post_init__(self) -> None:
+        for name in ("transitions", "embedded"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("hold", "longest_interval"):
+            if getattr(self, name) < 2:
+                raise ValueError(f"{name} must be at least 2, got {getattr(self, name)}")
+
+
+def evaluate(
+    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
+) -> Outcome:
+    s = settings
+    ghost, mlp = decoders[s.ghost], decoders[s.mlp]
+    train, test = cache.split(s.split)
+    positions = per_task(cache, test)
+    rng = np.random.default_rng(seed)
+    samples = Samples(cache, test, device_of(ghost))
+    error = squared_errors(predict(ghost, samples, seed=seed), cache, test).mean(axis=1)  # [n]
+    progress(1, 4, "errors")
+
+    after, held = transitions(error, positions, s, rng)
+    rows = [
+        Row("boundary", "mse", float(after[:, 0].mean()), s.transitions),
+        Row("boundary", "mse_std", float(after[:, 0].std()), s.transitions),
+        Row("steady", "mse", float(held.mean()), held.size),
+        Row("all", "mse", float(error.mean()), len(test)),
+    ]
+    alternating = {every: alternate(error, positions, every, s.transitions, rng) for every in intervals(s)}
+    rows += [Row(f"every_{every}", "mse", float(found.mean()), found.size) for every, found in alternating.items()]
+    means = [found.mean() for found in alternating.values()]
+    rows.append(Row("intervals", "mse", float(np.mean(means)), len(means)))
+    rows.append(Row("intervals", "largest_over_smallest", float(max(means) / min(means)), len(means)))
+    progress(2, 4, "switching")
+
+    z = gather(ghost.latents, samples, dim=1)  # [steps + 1, n, d_z]
+    rows += swap(ghost, z[-1], error, cache, test, positions, rng)
+    mean_error = squared_errors(task_means(cache, train, test), cache, test).mean(axis=1)
+    for task, where in positions.items():
+        rows.append(Row(task, "latent_compression", spread(z[0, where]) / spread(z[-1, where]), len(where)))
+        rows.append(Row(task, "error_compression", float(mean_error[where].mean() / error[where].mean()), len(where)))
+    progress(3, 4, "swaps")
+
+    hidden = gather(mlp.latent, samples)  # [n, hidden]
+    some = rng.permutation(len(test))[: s.embedded]
+    labels = cache.task[test][some]
+    for name, latent in (("ghost", z[-1, some]), ("mlp", hidden[some])):
+        rows.append(Row(name, "silhouette", float(silhouette_score(latent, labels)), len(some)))
+        rows.append(Row(name, "silhouette_tsne", float(silhouette_score(embed(latent, seed), labels)), len(some)))
+    progress(4, 4, "silhouettes")
+    arrays = {
+        "transitions/mse": after.mean(axis=0),  # [hold], from the first sample after the change on
+        "intervals/every": np.array(list(alternating)),
+        "intervals/mse": np.array(means),
+    }
+    return Outcome(rows, arrays)
+
+
+def intervals(settings: Settings) -> range:
+    return range(2, settings.longest_interval + 1)
+
+
+def transitions(
+    error: np.ndarray, positions: Mapping[str, np.ndarray], settings: Settings, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors after each change of task [transitions, hold], and those of the later half before and after it."""
+    s, tasks = settings, list(positions)
+    after, held = [], []
+    for _ in range(s.transitions):
+        one, other = rng.choice(len(tasks), size=2, replace=False)
+        before = error[rng.choice(positions[tasks[one]], size=s.hold)]
+        after.append(error[rng.choice(positions[tasks[other]], size=s.hold)])
+        held.append(np.concatenate([before[s.hold // 2 :], after[-1][s.hold // 2 :]]))
+    return np.array(after), np.array(held)
+
+
+def alternate(
+    error: np.ndarray, positions: Mapping[str, np.ndarray], every: int, changes: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Errors along a sequence that changes its task every `every` samples: [changes * every]."""
+    tasks, found = list(positions), []
+    task = int(rng.integers(len(tasks)))
+    for _ in range(changes):
+        task = (task + int(rng.integers(1, len(tasks)))) % len(tasks)  # any but the same
+        found.append(error[rng.choice(positions[tasks[task]], size=every)])
+    return np.concatenate(found)
+
+
+def swap(
+    ghost: Any,
+    latent: np.ndarray,
+    error: np.ndarray,
+    cache: FeatureCache,
+    test: np.ndarray,
+    positions: Mapping[str, np.ndarray],
+    rng: np.random.Generator,
+) -> list[Row]:
+    """The error with another sample's z* [n, d_z] over a sample's own error [n]."""
+
+    def swapped(into: np.ndarray, source: np.ndarray) -> float:
+        foreign = torch.from_numpy(latent[rng.choice(source, size=len(into))]).to(device_of(ghost))
+        with torch.no_grad():
+            read = ghost.readout(foreign).cpu().numpy()
+        return float(squared_errors(read, cache, test[into]).mean())
+
+    pairs = list(permutations(positions, 2))
+    across = np.array([swapped(positions[one], positions[other]) for one, other in pairs])
+    within = np.array([swapped(where, where) for where in positions.values()])
+    own = {task: float(error[where].mean()) for task, where in positions.items()}
+    owns = np.array(list(own.values()))
+    return [
+        Row("swap", "mse", float(across.mean()), len(pairs)),
+        Row("swap", "inflation", float(np.mean(across / [own[one] for one, _ in pairs])), len(pairs)),
+        Row("swap", "inflation_of_means", float(across.mean() / owns.mean()), len(pairs)),
+        Row("within_task", "mse", float(within.mean()), len(within)),
+        Row("within_task", "inflation", float(np.mean(within / owns)), len(within)),
+        Row("within_task", "inflation_of_means", float(within.mean() / owns.mean()), len(within)),
+    ]
+
+
+def spread(latent: np.ndarray) -> float:
+    """Mean squared distance from the mean."""
+    return float(((latent - latent.mean(axis=0)) ** 2).sum(axis=1).mean())
+
+
+def embed(points: np.ndarray, seed: int) -> np.ndarray:
+    """t-SNE to 2-D: [n, 2]."""
+    perplexity = min(30.0, (len(points) - 1) / 3)
+    return np.asarray(TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(points))

@@ -1,0 +1,67 @@
+import io
+import math
+
+import pytest
+
+from ghost.evaluations import latency
+from ghost.evaluations.latency import Settings, evaluate, fits
+from ghost.progress import Progress
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """The decoders that are quick to build; the rest is counted all the same."""
+    measure = latency.measure
+    monkeypatch.setattr(
+        latency, "measure", lambda names, *rest: measure([n for n in names if n in ("ghost", "mlp")], *rest)
+    )
+
+
+def run(**settings):
+    given = Settings(**{"rounds": 4, "warm_up": 1, "threads": 1, "dit_every": 0, **settings})
+    outcome = evaluate(given, None, {}, seed=0, progress=Progress(stream=io.StringIO()))
+    return outcome, {(row.condition, row.metric): row.value for row in outcome.rows}
+
+
+def test_parameters_are_the_published_ones(few):
+    _, found = run()
+    assert found["ghost", "parameters"] == 2_315_746
+    published = {
+        "ghost_dual": 2.94,
+        "mlp": 2.1,
+        "neural_ode": 2.2,
+        "cvae": 2.1,
+        "transformer": 2.0,
+        "diffusion": 2.2,
+        "dit": 1068.8,
+    }
+    for name, millions in published.items():
+        assert found[name, "parameters"] / 1e6 == pytest.approx(millions, abs=0.05)
+    assert round(found["dit_over_ghost", "parameters"]) == 462
+    assert round(found["dual_over_single", "parameters_percent"]) == 27
+    # the paper prints 4,614; its own counts give 4,615
+    assert round(found["dit_over_ghost", "aggregate_parameters"]) == 4615
+
+
+def test_latencies_are_medians_and_what_is_not_measured_is_nan(few):
+    outcome, found = run()
+    for name in ("ghost", "mlp"):
+        assert len(outcome.arrays[f"{name}/latency_ms"]) == 4
+        quartiles = [found[name, f"latency_{which}ms"] for which in ("25_", "", "75_")]
+        assert 0 < quartiles[0] <= quartiles[1] <= quartiles[2]
+    assert math.isnan(found["dit", "latency_ms"])
+    assert math.isnan(found["dit_over_ghost", "latency"])
+
+
+def test_the_large_one_takes_part_in_some_rounds(monkeypatch):
+    monkeypatch.setattr(latency, "BUILD", {"mlp": latency.BUILD["mlp"], "dit": latency.BUILD["mlp"]})
+    settings = Settings(rounds=7, warm_up=2, threads=1, dit_every=3)
+    found = latency.measure(["mlp", "dit"], settings, 0, Progress(stream=io.StringIO()))
+    assert (len(found["mlp"]), len(found["dit"])) == (7, 3)
+
+
+def test_memory_is_asked_for():
+    assert fits(1)
+    assert not fits(1 << 60)
+    with pytest.raises(ValueError, match="rounds must be at least 1, got 0"):
+        Settings(rounds=0, warm_up=0, threads=1, dit_every=0)

@@ -1,0 +1,101 @@
+import io
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from ghost import samples
+from ghost.data.dual_arm import ARM, DIMENSIONS, GRIPPER, LIFT
+from ghost.errors import GhostError
+from ghost.evaluations import offline
+from ghost.evaluations.offline import Settings, cosines, evaluate
+from ghost.progress import Progress
+from ghost.samples import Samples
+
+
+@pytest.fixture
+def cache():
+    return tiny.cache()
+
+
+@pytest.fixture
+def small_ghost():
+    return tiny.small_ghost()
+
+
+def values(outcome):
+    return {(row.condition, row.metric): row.value for row in outcome.rows}
+
+
+def run(settings, cache, decoder, seed=0):
+    return evaluate(settings, cache, {"it": decoder}, seed=seed, progress=Progress(stream=io.StringIO()))
+
+
+def test_the_kinds_of_dimensions_are_all_of_them():
+    assert sorted((*ARM, *GRIPPER, *LIFT)) == list(range(DIMENSIONS))
+
+
+def test_the_truth_has_no_error_and_an_offset_has_its_own(cache):
+    found = values(run(Settings("sample"), cache, tiny.Truth()))
+    for task in ("all", "mean_of_tasks", *cache.task_names):
+        for metric in ("mse", "arm_mse", "gripper_mse", "lift_mse"):
+            assert found[task, metric] == 0
+        assert found[task, "cosine"] == pytest.approx(1)
+        assert found[task, "predict_the_mean_mse"] > 0
+    assert found["model", "parameters"] == 1
+    shifted = values(run(Settings("sample"), cache, tiny.Truth(0.5)))
+    assert shifted["all", "mse"] == pytest.approx(0.25, rel=1e-5)
+    assert shifted["Take_book", "lift_mse"] == pytest.approx(0.25, rel=1e-5)
+
+
+def test_metrics_agree_with_plain_loops(cache, small_ghost):
+    outcome = run(Settings("sample"), cache, small_ghost)
+    found = values(outcome)
+    train, test = cache.split("sample")
+    sums = {}
+    for index in test:
+        with torch.no_grad():
+            predicted = small_ghost.act(Samples(cache, np.array([index])).batch(torch.arange(1)))[0].numpy()
+        task = cache.task_names[cache.task[index]]
+        same = [i for i in train if cache.task[i] == cache.task[index]]
+        for name, dimensions in (("mse", range(17)), ("arm_mse", ARM), ("gripper_mse", GRIPPER), ("lift_mse", LIFT)):
+            errors = [(predicted[h, d] - cache.action[index, h, d]) ** 2 for h in range(4) for d in dimensions]
+            sums.setdefault((task, name), []).append(np.mean(errors))
+        mean = np.mean([cache.action[i] for i in same], axis=0)
+        errors = [(mean[h, d] - cache.action[index, h, d]) ** 2 for h in range(4) for d in range(17)]
+        sums.setdefault((task, "predict_the_mean_mse"), []).append(np.mean(errors))
+        a, b = predicted[:, :17].ravel(), cache.action[index][:, :17].ravel()
+        sums.setdefault((task, "cosine"), []).append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    for (task, metric), collected in sums.items():
+        assert found[task, metric] == pytest.approx(np.mean(collected), rel=1e-4)
+    for metric in ("mse", "cosine"):
+        every = np.concatenate([sums[task, metric] for task in cache.task_names])
+        assert found["all", metric] == pytest.approx(every.mean(), rel=1e-4)
+        by_task = np.mean([np.mean(sums[task, metric]) for task in cache.task_names])
+        assert found["mean_of_tasks", metric] == pytest.approx(by_task, rel=1e-4)
+    parts = 14 * found["all", "arm_mse"] + 2 * found["all", "gripper_mse"] + found["all", "lift_mse"]
+    assert found["all", "mse"] == pytest.approx(parts / 17)
+    assert outcome.arrays["chunk/recorded"].shape == outcome.arrays["chunk/predicted"].shape == (4, 17)
+
+
+def test_results_do_not_depend_on_the_batch_size(cache, small_ghost, monkeypatch):
+    before = values(run(Settings("sample"), cache, small_ghost))
+    monkeypatch.setattr(samples, "CHUNK", 5)
+    assert values(run(Settings("sample"), cache, small_ghost)) == pytest.approx(before, rel=1e-5)
+
+
+def test_tasks_are_chosen_by_name(cache):
+    found = values(run(Settings("episode", ("Move_parts",)), cache, tiny.Truth(1.0)))
+    assert {task for task, _ in found} == {"model", "all", "mean_of_tasks", "Move_parts"}
+    with pytest.raises(GhostError, match="no task 'Move_part'; did you mean Move_parts"):
+        run(Settings("episode", ("Move_part",)), cache, tiny.Truth())
+    with pytest.raises(GhostError, match="no split 'samples'; did you mean sample"):
+        run(Settings("samples"), cache, tiny.Truth())
+    with pytest.raises(GhostError, match="needs one trained decoder, got none"):
+        offline.evaluate(Settings("sample"), cache, {}, seed=0, progress=Progress())
+
+
+def test_a_chunk_of_zeros_points_nowhere():
+    assert cosines(np.zeros((1, 2, 3)), np.ones((1, 2, 3))) == [0]
+    assert cosines(-np.ones((1, 2, 3)), np.ones((1, 2, 3))) == pytest.approx([-1])

@@ -1,0 +1,140 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A walk through one trained Ghost
+#
+# What the decoder does with a held-out sample: the potential it falls down, the way it takes, and what its final latent
+# `z*` is worth to another task. Everything is computed below from a feature cache and one training run; nothing is
+# typed in. Set the two paths and run it, or let the pipeline do so: `python -m ghost.notebook`.
+
+# %%
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from ghost.checkpoint import load_decoder
+from ghost.data.features import FeatureCache
+from ghost.evaluations.offline import task_means
+from ghost.evaluations.predict import gather, per_task, predict, squared_errors
+from ghost.records import open_runs
+from ghost.samples import Samples
+
+# %% tags=["parameters"]
+features = Path(os.environ.get("GHOST_FEATURES", "data/laptop/runs/dual_arm_features/manifest.json"))
+trained = Path(os.environ.get("GHOST_TRAINED", "data/laptop/runs/ghost/manifest.json"))
+
+# %%
+torch.set_num_threads(1)
+cache = FeatureCache.open(features)
+run = open_runs(trained)[0]
+ghost = load_decoder(run)
+train, test = cache.split("sample")
+samples = Samples(cache, test)
+positions = per_task(cache, test)
+names = list(positions)
+print(f"run {run.run_id}, seed {run.seed}: {sum(p.numel() for p in ghost.parameters()):,} parameters")
+print(f"{len(train)} training and {len(test)} test samples of {len(names)} tasks")
+print(f"stand-ins: {', '.join(cache.stand_ins) or 'none'}")
+
+# %% [markdown]
+# ## Has it learnt anything?
+#
+# The error per task, beside that of always predicting the task's mean action chunk. Where the bars are equal, the rest
+# of this page describes a decoder that ignores its input.
+
+# %%
+error = squared_errors(predict(ghost, samples, seed=run.seed), cache, test).mean(axis=1)
+mean_error = squared_errors(task_means(cache, train, test), cache, test).mean(axis=1)
+place = np.arange(len(names))
+figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
+axes.bar(place - 0.2, [error[where].mean() for where in positions.values()], 0.4, label="Ghost")
+axes.bar(place + 0.2, [mean_error[where].mean() for where in positions.values()], 0.4, label="mean chunk")
+axes.set_xticks(place, names, rotation=30, ha="right")
+axes.set_ylabel("test MSE")
+_ = axes.legend()
+
+# %% [markdown]
+# ## The potential, in a slice
+#
+# `U(z; e)` lives in as many dimensions as the latent has. The slice below is the plane in which the latents of all
+# test samples vary most; `e` is that of one sample. Crosses are the way of this sample, the dot is its `z*`. Where the
+# drift matters, `z*` need not be a minimum of `U`, not even in the slice.
+
+# %%
+z = gather(ghost.latents, samples, dim=1)  # [n + 1, samples, d_z]
+centre = z[-1].mean(axis=0)
+_, _, plane = np.linalg.svd(z[-1] - centre, full_matrices=False)
+plane = plane[:2]  # [2, d_z]
+shown = [positions[name][0] for name in names[:2]]
+reach = 1.2 * np.abs((z[:, shown] - centre) @ plane.T).max()
+axis = np.linspace(-reach, reach, 61)
+grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+figure, both = plt.subplots(ncols=2, figsize=(8, 3.4), layout="constrained", sharey=True)
+for axes, name, sample in zip(both, names[:2], shown, strict=True):
+    batch = samples.batch(torch.tensor([sample]))
+    with torch.no_grad():
+        e = ghost.context(batch).expand(len(grid), -1)
+        u = ghost.potential(torch.from_numpy((centre + grid @ plane).astype(np.float32)), e).reshape(61, 61)
+    path = (z[:, sample] - centre) @ plane.T
+    drawn = axes.contourf(axis, axis, u, levels=20, cmap="viridis")
+    axes.plot(*path.T, "x-", color="white")
+    axes.plot(*path[-1], "o", color="white")
+    axes.set_title(name)
+_ = figure.colorbar(drawn, ax=both, label="U")
+
+# %% [markdown]
+# ## The way down
+#
+# Left: the gradient's norm at every step, its mean and spread over the test samples. Right: the distance to `z*`, which
+# ends at zero by definition, one line a task.
+
+# %%
+gradient = gather(ghost.gradient_norms, samples, dim=1)  # [n + 1, samples]
+distance = np.linalg.norm(z - z[-1], axis=-1)
+figure, (left, right) = plt.subplots(ncols=2, figsize=(8, 3), layout="constrained")
+steps = np.arange(len(z))
+left.errorbar(steps, gradient.mean(axis=1), gradient.std(axis=1), marker="o", capsize=3)
+left.set(xlabel="step", ylabel="norm of the gradient", ylim=(0, None))
+for name, where in positions.items():
+    right.plot(steps, distance[:, where].mean(axis=1), label=name)
+right.set(xlabel="step", ylabel="distance to z*")
+right.legend(fontsize=6)
+print(f"the gradient's norm changes by {100 * (gradient[-1].mean() / gradient[0].mean() - 1):+.1f} % on the way")
+
+# %% [markdown]
+# ## The swap
+#
+# Every sample of a row's task is read out with a `z*` of the column's task. The diagonal swaps within the task: `z*`
+# holds more than the task, so that costs something as well.
+
+# %%
+rng = np.random.default_rng(run.seed)
+swapped = np.empty((len(names), len(names)))
+for i, into in enumerate(positions.values()):
+    for j, source in enumerate(positions.values()):
+        foreign = torch.from_numpy(z[-1, rng.choice(source, size=len(into))])
+        with torch.no_grad():
+            read = ghost.readout(foreign).numpy()
+        swapped[i, j] = squared_errors(read, cache, test[into]).mean() / error[into].mean()
+figure, axes = plt.subplots(figsize=(5.5, 4.5), layout="constrained")
+drawn = axes.imshow(swapped, cmap="magma")
+axes.set_xticks(place, names, rotation=90)
+axes.set_yticks(place, names)
+axes.set(xlabel="z* taken from", ylabel="sample of")
+figure.colorbar(drawn, label="error over own error")
+apart = ~np.eye(len(names), dtype=bool)
+print(f"across tasks {swapped[apart].mean():.2f} times, within a task {swapped[~apart].mean():.2f} times the own error")
