@@ -15,6 +15,11 @@ switch in one step is what was trained for; the demonstrator's dwell in the ghos
 
 Measured afterwards on U_θ, with its closed-form gradient: the basins, their distance to the demonstrator's,
 which of them a collapsed context removes, and how many control steps the switch c1 -> c2 takes.
+
+Learning rate, reach and number of demonstrations are not published. Three settings were tried: 3e-3 with 256 per
+context over ±2, 3e-3 with 128 over ±1.5, and the table's 1e-3 with 256 over ±1.5. Under the first two the loss spiked
+and one of three seeds did not switch to B2; the third was run once and kept. So the share of runs that switch is
+conditioned on having seen failures.
 """
 
 from __future__ import annotations
