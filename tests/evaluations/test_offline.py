@@ -65,10 +65,16 @@ def test_metrics_agree_with_plain_loops(cache, small_ghost):
         mean = np.mean([cache.action[i] for i in same], axis=0)
         errors = [(mean[h, d] - cache.action[index, h, d]) ** 2 for h in range(4) for d in range(17)]
         sums.setdefault((task, "predict_the_mean_mse"), []).append(np.mean(errors))
+        one_mean = np.mean([cache.action[i] for i in train], axis=0)
+        errors = [(one_mean[h, d] - cache.action[index, h, d]) ** 2 for h in range(4) for d in range(17)]
+        sums.setdefault((task, "predict_one_mean_mse"), []).append(np.mean(errors))
         a, b = predicted[:, :17].ravel(), cache.action[index][:, :17].ravel()
         sums.setdefault((task, "cosine"), []).append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
     for (task, metric), collected in sums.items():
         assert found[task, metric] == pytest.approx(np.mean(collected), rel=1e-4)
+    for share, mean in (("task", "predict_the_mean_mse"), ("training", "predict_one_mean_mse")):
+        worst = max(np.mean(sums[task, "mse"]) / np.mean(sums[task, mean]) for task in cache.task_names)
+        assert found["worst_task", f"share_of_{share}_mean"] == pytest.approx(worst, rel=1e-4)
     for metric in ("mse", "cosine"):
         every = np.concatenate([sums[task, metric] for task in cache.task_names])
         assert found["all", metric] == pytest.approx(every.mean(), rel=1e-4)
@@ -87,7 +93,7 @@ def test_results_do_not_depend_on_the_batch_size(cache, small_ghost, monkeypatch
 
 def test_tasks_are_chosen_by_name(cache):
     found = values(run(Settings("episode", ("Move_parts",)), cache, tiny.Truth(1.0)))
-    assert {task for task, _ in found} == {"model", "all", "mean_of_tasks", "Move_parts"}
+    assert {task for task, _ in found} == {"model", "all", "mean_of_tasks", "worst_task", "Move_parts"}
     with pytest.raises(GhostError, match="no task 'Move_part'; did you mean Move_parts"):
         run(Settings("episode", ("Move_part",)), cache, tiny.Truth())
     with pytest.raises(GhostError, match="no split 'samples'; did you mean sample"):

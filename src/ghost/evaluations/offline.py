@@ -5,7 +5,8 @@ every sample alike, `mean_of_tasks` every task alike (the last line of tab:multi
 whole chunks, flattened. The paper says neither how it treats the horizon nor which vectors its cosine compares.
 
 `predict_the_mean_mse` is what a decoder gets that has learnt nothing but the task's mean chunk over the training
-samples: an error is small or large only beside it.
+samples: an error is small or large only beside it. `share_of_task_mean` is the decoder's error over that one, on the
+task where it is largest; `share_of_training_mean` the same beside the one mean chunk of all training samples.
 
 The chunk for the figure is the held-out one whose recorded actions move most: chosen before looking at a prediction.
 """
@@ -42,9 +43,11 @@ def evaluate(
     predicted = predict(decoder, Samples(cache, test, device_of(decoder)), seed=seed)  # [n, H, d_a]
     progress(1, 1, f"{len(test)} samples")
     truth = cache.action[test]
+    one_mean = np.broadcast_to(cache.action[train].mean(axis=0), truth.shape)
     samples = {
         "mse": squared_errors(predicted, cache, test),  # [n, 17]
         "predict_the_mean_mse": squared_errors(task_means(cache, train, test), cache, test),
+        "predict_one_mean_mse": squared_errors(one_mean, cache, test),
     }
     samples |= {name: samples["mse"][:, list(dimensions)] for name, dimensions in KINDS.items()}
     means = {name: errors.mean(axis=1) for name, errors in samples.items()}  # [n] each
@@ -52,6 +55,12 @@ def evaluate(
 
     positions = per_task(cache, test)
     rows = [Row("model", "parameters", sum(p.numel() for p in decoder.parameters()))]
+    for metric, mean in (
+        ("share_of_task_mean", "predict_the_mean_mse"),
+        ("share_of_training_mean", "predict_one_mean_mse"),
+    ):
+        shares = [means["mse"][where].mean() / means[mean][where].mean() for where in positions.values()]
+        rows.append(Row("worst_task", metric, float(max(shares)), len(test)))
     for metric, found in means.items():
         by_task = {task: float(found[where].mean()) for task, where in positions.items()}
         rows.append(Row("all", metric, float(found.mean()), len(test)))

@@ -264,6 +264,10 @@ def _lightweight() -> tuple[Cell, ...]:
             Cell(f"{label}/test_mse", experiment, "mse", "all", "mean_std", ".4f", published=mse),
             Cell(f"{label}/bootstrap_mse", experiment, "mse", "all", "bootstrap", ".4f"),
             _mean(f"{label}/latency_ms", "latency", "latency_ms", built, ".2f", unit="ms"),
+            *(
+                Cell(f"{label}/{share}", experiment, share, "worst_task", "largest", ".2f")
+                for share in ("share_of_task_mean", "share_of_training_mean")
+            ),
         ]
         if label != "Ghost":
             cells += _against(label, experiment, LIGHTWEIGHT_GHOST, published={"p": p, "d": d}, holm=bool(p))
