@@ -1,4 +1,4 @@
-"""Shared pieces: the repository's root, a copy of it to run in, and a tiny experiment with real runs."""
+"""Shared pieces: the repository's root, a copy of it to run in, a whole small build, a tiny experiment with runs."""
 
 from __future__ import annotations
 
@@ -53,6 +53,34 @@ def call(folder: Path, *command: str, check: bool = True, **environment: str) ->
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
+
+
+def small_laptop(folder: Path) -> Path:
+    """A copy whose laptop scale is as small as smoke."""
+    copy_project(folder)
+    shutil.copy(folder / "config/smoke.yaml", folder / "config/laptop.yaml")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole_build(tmp_path_factory) -> Path:
+    """`snakemake all` in a small copy, undisturbed: what Slurm, kills and clones are compared with. Read only."""
+    folder = small_laptop(tmp_path_factory.mktemp("whole") / "project")
+    call(folder, "snakemake", "all")
+    return folder
+
+
+def repeatable(folder: Path) -> dict[str, list[str]]:
+    """Cells and results of a build, line by line, without those that a clock decides."""
+    data = folder / "data/laptop"
+    cells = (data / "cells.jsonl").read_text().splitlines()
+    results = (data / "results.csv").read_text().splitlines()
+    timed = [line.rsplit(",", 1)[1] for line in results if line.startswith("latency,")]  # run ids
+    assert timed
+    return {
+        "cells": [line for line in cells if not any(run in line for run in timed)],
+        "results": [line for line in results if not line.startswith("latency,")],
+    }
 
 
 @pytest.fixture

@@ -58,16 +58,17 @@ def dvc() -> None:
     write_stages(Path("dvc.yaml"))
 
 
-def snapshot(stage: tyro.conf.Positional[str]) -> None:
+def snapshot(stage: tyro.conf.Positional[str] = "") -> None:
     """Keep what Snakemake knows about a stage's files, beside them (every DVC stage ends with this).
 
     Args:
-        stage: a stage of dvc.yaml, such as fig_switch_speed.
+        stage: a stage of dvc.yaml, such as fig_switch_speed; all of them when left out, after `snakemake all`.
     """
     from ghost.snapshots import take
-    from ghost.stages import find_stage
+    from ghost.stages import find_stage, stages
 
-    print(take(find_stage(stage)))
+    for chosen in [find_stage(stage)] if stage else stages().values():
+        print(take(chosen))
 
 
 def restore() -> None:

@@ -14,12 +14,12 @@ import pytest
 import yaml
 from one_node import OneNode, ask, obstacle, wait_for
 
-from conftest import call, copy_project
+from conftest import call, copy_project, repeatable, small_laptop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
 HERE = Path(__file__).parent
-LITERAL = ("snakemake", "--profile", "slurm", "all", "--config", "scale=smoke")
-SAME = ("cells.jsonl", "results.csv", "paper/ghost.pdf")
+LITERAL = ("snakemake", "--profile", "slurm", "all")
+FAULTY = ("switch_speed", "dwell_time", "ghost_mechanism", "diagnostic")  # their runs fail once: fault.sh
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +45,6 @@ def site(tmp_path_factory, root_folder) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def root_folder() -> Path:
     return HERE.parents[1]
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory) -> dict[str, bytes]:
-    """What a run on this machine makes, without Slurm."""
-    folder = copy_project(tmp_path_factory.mktemp("local"))
-    call(folder, "snakemake", "all", "--config", "scale=smoke")
-    return results(folder)
-
-
-def results(folder: Path) -> dict[str, bytes]:
-    data = folder / "data/smoke"
-    return {name: (data / name).read_bytes() for name in SAME if (data / name).exists()}
 
 
 def start(folder: Path, site: dict[str, str], *command: str) -> subprocess.Popen[str]:
@@ -106,25 +93,27 @@ def states(folder: Path, experiment: str) -> list[tuple[str, float]]:
     ]
 
 
-def test_the_literal_command_gives_what_a_local_run_gives(node, site, local, tmp_path):
-    folder = copy_project(tmp_path / "whole")
-    said = ended_well(start(folder, site, *LITERAL))
+def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_build, tmp_path):
+    folder = small_laptop(tmp_path / "whole")
+    said = ended_well(start(folder, site, *LITERAL), 600)
     assert re.search(r"(\d+) of \1 jobs done", said)
-    assert results(folder) == local
-    assert len(local) == len(SAME) or shutil.which("latexmk") is None
-    jobs = jobs_of(folder)
-    assert {job["Comment"].split("_wildcards")[0] for job in jobs} == {"rule_simulate"}  # the light ones are local
-    assert len(jobs) == len(list((folder / "data/smoke/runs").iterdir()))
-    for manifest in (folder / "data/smoke/runs").glob("*/manifest.json"):
+    assert repeatable(folder) == repeatable(whole_build)
+    assert (folder / "paper/ghost.pdf").exists() or shutil.which("latexmk") is None
+    jobs = {job["JobId"]: job for job in jobs_of(folder)}
+    manifests = list((folder / "data/laptop/runs").glob("*/manifest.json"))
+    assert len(jobs) == len(manifests)  # the light rules are local
+    for manifest in manifests:
         record = json.loads(next(manifest.parent.glob("seed*/run.json")).read_text())
-        assert record["slurm_job_id"] in {job["JobId"] for job in jobs}
+        job = jobs[record["slurm_job_id"]]
+        step, experiment = record["step"], manifest.parent.name
+        assert job["Comment"] == f"rule_{step}_wildcards_{experiment}"
+        assert job["Partition"] == ("gpu" if step in ("cache_features", "train", "rollout") else "cpu")
         assert record["slurm_node"] == ask("hostname", "-s")
         assert record["peak_memory_mb"] > 10
         assert record["wall_s"] >= 0
         assert record["cpu_s"] >= 0
-        assert record["cpus"] == 1
-        log = folder / f"logs/slurm/rule_simulate/{manifest.parent.name}/{record['slurm_job_id']}.log"
-        assert log.exists()
+        assert record["cpus"] == int(job["NumCPUs"])
+        assert (folder / f"logs/slurm/rule_{step}/{experiment}/{record['slurm_job_id']}.log").exists()
     again = call(folder, *LITERAL, **site)
     assert "nothing to be done" in again.stderr
 
@@ -149,27 +138,28 @@ def test_gpu_rules_get_what_the_profile_says(node, site, tmp_path):
     assert "CUDA_VISIBLE_DEVICES" not in text
 
 
-def test_every_fault_is_retried_and_the_results_are_the_same(node, site, local, tmp_path):
+def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_build, tmp_path):
     """Over time, over memory, cancelled, exit code 3, and the node lost: one for each experiment.
 
     Slurm lets a requeued job wait for two minutes; hurrying it (`scontrol update StartTime=now`) crashed slurmctld.
     """
-    folder = copy_project(tmp_path / "faults")
+    folder = small_laptop(tmp_path / "faults")
     rules = folder / "workflow/rules/runs.smk"
     step = '"OMP_NUM_THREADS={threads} python'
     assert step in rules.read_text()
     seen = tmp_path / "seen"
     fault = f'"bash tests/cluster/fault.sh {{wildcards.experiment}} {seen} && OMP_NUM_THREADS={{threads}} python'
     rules.write_text(rules.read_text().replace(step, fault))
-    process = start(folder, site, *LITERAL)
-    others = ("dwell_time", "diagnostic", "ghost_mechanism", "switch_speed")
-    wait_for(lambda: all("COMPLETED" in dict(states(folder, name)) for name in others), 240)
+    cells = [f"data/laptop/cells/fig_{name}.jsonl" for name in FAULTY]
+    process = start(folder, site, *LITERAL[:-1], *cells)
+    wait_for(lambda: all("COMPLETED" in dict(states(folder, name)) for name in FAULTY), 240)
     assert (seen / "learned_potential").exists()
     node.kill_node()
     wait_for(lambda: "down" in ask("sinfo", "-h", "-o", "%T"), 120)
     node.start_node()
     ended_well(process)
-    assert results(folder) == local
+    for name in cells:
+        assert (folder / name).read_bytes() == (whole_build / name).read_bytes()
     assert states(folder, "dwell_time") == [("FAILED", 2000), ("COMPLETED", 4000)]
     assert states(folder, "diagnostic") == [("CANCELLED", 2000), ("COMPLETED", 4000)]
     assert states(folder, "ghost_mechanism") == [("TIMEOUT", 2000), ("COMPLETED", 4000)]
