@@ -11,7 +11,7 @@ from ghost.errors import GhostError
 from ghost.experiments import ARTEFACTS
 from ghost.files import canonical
 from ghost.latex import HOW_TO_GET, available
-from ghost.sources import code_hash
+from ghost.sources import code_hash, imports
 
 min_version("9.0")
 

@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch):
 
 
 def clear():
-    for function in (sources._tree, sources._imports, sources.sources, sources.file_hash, sources.code_hash):
+    for function in (sources._tree, sources.imports, sources.sources, sources.file_hash, sources.code_hash):
         function.cache_clear()
 
 

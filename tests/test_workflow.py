@@ -174,6 +174,11 @@ def test_editing_an_evaluation_retrains_nothing(project, edited):
     }
 
 
+def test_editing_what_the_notebook_calls_executes_it_again(project, edited):
+    edited("src/ghost/evaluations/predict.py", "def predict(", "EDITED = 1\n\n\ndef predict(")
+    assert "notebook ghost_walkthrough" in planned(project)
+
+
 def test_a_comment_reruns_nothing(project, edited):
     edited("src/ghost/simulations/switch_speed.py", "from __future__", "# a remark\nfrom __future__")
     assert planned(project) == set()

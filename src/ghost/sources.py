@@ -44,7 +44,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 @cache
-def _imports(path: Path) -> frozenset[str]:
+def imports(path: Path) -> frozenset[str]:
     """Modules of ours that a file names in an import, at the top or inside a function."""
     found: set[str] = set()
     for node in ast.walk(_tree(path)):
@@ -68,7 +68,7 @@ def sources(*modules: str, science: bool = False) -> tuple[Path, ...]:
             raise GhostError(f"no module {module} under {ROOT.name}/")
         if module not in seen:
             seen.add(module)
-            queue.extend(_imports(path) - left_out)
+            queue.extend(imports(path) - left_out)
     return tuple(sorted({path for module in seen if (path := module_path(module)) is not None}))
 
 

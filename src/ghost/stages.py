@@ -18,12 +18,13 @@ from ghost.config import Config, load
 from ghost.errors import GhostError, did_you_mean
 from ghost.experiments import ARTEFACTS
 from ghost.files import write_text
-from ghost.sources import ROOT, sources
+from ghost.sources import ROOT, imports, sources
 from ghost.table import Artefact, Experiment
 
 HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
 PARAMETERS = "config/laptop.yaml"
 NOTEBOOK = "notebooks/ghost_walkthrough.html"
+NOTEBOOK_SOURCE = "workflow/notebooks/ghost_walkthrough.py"
 ALWAYS = ("Snakefile", "src/ghost/experiments", "src/ghost/table.py")
 
 
@@ -96,7 +97,8 @@ def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
     metrics = str(data / "metrics.json")
     made = [data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
     targets = [str(path) for path in (config.pdf, config.generated / "numbers.tex", *made)]
-    deps = (*ALWAYS, *text, *_code(*(f"ghost.{step}" for step in steps)), *(out for a in artefacts for out in a.outs))
+    code = _code(*(f"ghost.{step}" for step in steps), *imports(ROOT.parents[1] / NOTEBOOK_SOURCE))
+    deps = (*ALWAYS, *text, *code, *(out for a in artefacts for out in a.outs))
     return Stage("paper", deps, (*targets, metrics), metrics=metrics)
 
 

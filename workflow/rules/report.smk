@@ -78,7 +78,7 @@ rule notebook:
     conda:
         "../../environment.yml"
     params:
-        code=code_hash("ghost.notebook", "ghost.checkpoint", "ghost.data.features", "ghost.decoders.ghost"),
+        code=lambda wildcards, input: code_hash("ghost.notebook", "ghost.decoders.ghost", *imports(Path(input.source))),
     shell:
         "python -m ghost.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
         " --out {output.page:q} > {log:q} 2>&1"
