@@ -17,8 +17,7 @@ import ghost.train as loop
 from conftest import ROOT, call
 from ghost.batch import Batch
 from ghost.checkpoint import load_decoder
-from ghost.backbones import Encoded
-from ghost.data.features import FeatureCache, write_shards
+from ghost.data.features import Encoded, FeatureCache, write_shards
 from ghost.decoders import ghost, mlp
 from ghost.errors import GhostError
 from ghost.outcome import Outcome

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import tyro
 
-from ghost.backbones import Backbone, Encoded, Observations
-from ghost.data.features import Sizes, write_shards
+from ghost.backbones import Backbone, Observations
+from ghost.data.features import Encoded, Sizes, write_shards
 from ghost.data.lerobot import LeRobotDataset
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import sha256

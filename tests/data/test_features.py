@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ghost.backbones import Encoded
-from ghost.data.features import FeatureCache, Sizes, shard_lengths, write_shards
+from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shards
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.outcome import Outcome

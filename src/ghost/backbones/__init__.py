@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ghost.data.features import Encoded
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -31,14 +33,6 @@ class Observations:
 
     def __len__(self) -> int:
         return len(self.instructions)
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """What a backbone makes of n observations."""
-
-    tokens: np.ndarray  # [n, T, D] float16
-    actions: np.ndarray | None = None  # [n, H, d_a] float32: its own head's prediction, normalised as the recorded ones
 
 
 @dataclass(frozen=True)

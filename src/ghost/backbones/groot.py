@@ -47,8 +47,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from ghost.backbones import Backbone, Encoded, Observations
-from ghost.data.features import Sizes
+from ghost.backbones import Backbone, Observations
+from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import read_json, sha256, write_json
 from ghost.records import open_runs

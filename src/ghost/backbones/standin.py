@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ghost.backbones import Backbone, Encoded, Observations
-from ghost.data.features import Sizes
+from ghost.backbones import Backbone, Observations
+from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 
 STAND_IN = "GR00T N1.5 backbone"

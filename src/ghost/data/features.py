@@ -36,7 +36,6 @@ from typing import Any
 
 import numpy as np
 
-from ghost.backbones import Encoded
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import atomic, confined, read_json, sha256, write_json
 from ghost.records import Run, open_runs
@@ -55,6 +54,14 @@ class Sizes:
     d_state: int  # d_s, the real dimensions first, then zeros
     horizon: int  # H
     d_action: int  # d_a, likewise; `FeatureCache.action_mask` has the real ones
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What a backbone makes of n observations."""
+
+    tokens: np.ndarray  # [n, T, D] float16
+    actions: np.ndarray | None = None  # [n, H, d_a] float32: its own head's prediction, normalised as the recorded ones
 
 
 @dataclass(frozen=True)
