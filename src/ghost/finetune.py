@@ -214,7 +214,7 @@ class Fit:
             model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)
         self.names, self.parameters = zip(*model.head.named_parameters(), strict=True)
         policy = importlib.import_module("lerobot.policies.groot.configuration_groot")
-        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate).get_optimizer_preset()
+        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=groot.device()).get_optimizer_preset()
         self.longest_gradient = preset.grad_clip_norm
         self.optimizer = preset.build(list(self.parameters))
         self.share = schedule(self.optimizer, settings)

@@ -117,7 +117,7 @@ def start(settings: Settings, sizes: Sizes, needs: list[Path]) -> Backbone:
 
     facts = {
         **{key: record["facts"][key] for key in ("checkpoint", "processor")},
-        "finetuned_sha256": record["outputs"][f"{CHECKPOINT}/config.json"]["sha256"],
+        "finetuned_sha256": listing_hash({name: entry["sha256"] for name, entry in record["outputs"].items()}),
         "token_rule": TOKEN_RULE,
         "actions": {"noise": NOISE_RULE, "normalisation": NORMALISATION},
         "attention": attention(),
@@ -154,6 +154,7 @@ def import_lerobot() -> Any:
     os.environ["HF_MODULES_CACHE"] = modules
     if device() == "cpu":
         _declare_vision_operators()
+    importlib.import_module("transformers").logging.set_verbosity_error()
     siglip = importlib.import_module("transformers.models.siglip.modeling_siglip")
     if attention() == "sdpa":
         print("GR00T: no GPU with flash-attention here, attention is SDPA", file=sys.stderr)
@@ -237,8 +238,12 @@ def _code_places(config: Mapping[str, Any]) -> list[str]:
 
 
 def files_hash(folder: Path, names: list[str]) -> str:
-    """One hash over the files of a folder, by name and content."""
-    listing = "".join(f"{name} {sha256(folder / name)}\n" for name in sorted(names))
+    """One hash over files of a folder, by name and content."""
+    return listing_hash({name: sha256(folder / name) for name in names})
+
+
+def listing_hash(digests: Mapping[str, str]) -> str:
+    listing = "".join(f"{name} {digests[name]}\n" for name in sorted(digests))
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
