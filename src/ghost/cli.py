@@ -78,7 +78,7 @@ def restore() -> None:
 
 
 def lock() -> None:
-    """Pin what is installed here: write requirements.lock, and the environments for conda from it and from groot.lock."""
+    """Pin what is installed here: write requirements.lock, and from it and groot.lock what conda reads."""
     from ghost.lock import write_lock
 
     envs = Path("workflow/envs")

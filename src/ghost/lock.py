@@ -44,9 +44,7 @@ def environment_text(pins: dict[str, str], name: str = "ghost", head: str = ENVI
         "  - pip",
         "  - pip:",
     ]
-    return (
-        head + "\n".join([*lines, *(f"      - {name}=={version}" for name, version in pins.items())]) + "\n"
-    )
+    return head + "\n".join([*lines, *(f"      - {name}=={version}" for name, version in pins.items())]) + "\n"
 
 
 def write_lock(lock: Path, environment: Path, groot_lock: Path, groot_environment: Path) -> None:

@@ -12,8 +12,8 @@ output that Snakemake knows: it is small, it changes when and only when a result
 leaves its partial files for the next try but no manifest. Files are verified against it when they are opened.
 
 The run id is the content address of what determines the result: experiment row, scale, seeds, inputs, code,
-environment and, where weights come from elsewhere, their hashes (`facts`). Host, times and outputs are told in the record and left out of the id, so the same run has the same id on
-a laptop and on a cluster.
+environment and, where weights come from elsewhere, their hashes (`facts`). Host, times and outputs are told in the
+record and left out of the id, so the same run has the same id on a laptop and on a cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lines of the table for GR00T at a tiny size, and a recorded data set: the stand-in's episodes, in raw units, filmed."""
+"""Lines of the table at a tiny size, and a recorded data set: the stand-in's episodes, in raw units, filmed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def demos_row(path: Path) -> str:
 
 
 def raw_episodes() -> tuple[list[dual_arm.Demonstration], dict]:
-    settings = dual_arm.Settings(EPISODES, 20, 10, robot_seed=1, state_noise=0.01, scene_noise=0.01, episodes_per_file=8)
+    settings = dual_arm.Settings(
+        EPISODES, 20, 10, robot_seed=1, state_noise=0.01, scene_noise=0.01, episodes_per_file=8
+    )
     return dual_arm.generate(settings, seed=3)
 
 

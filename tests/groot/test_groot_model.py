@@ -144,7 +144,9 @@ def test_horizons_are_a_matter_of_configuration(tmp_path, tiny):
     with pytest.raises(GhostError, match="positions for horizons 1 to 64, not 65"):
         Groot.load(tiny, "new_embodiment", horizon=65)
     make_checkpoint(tmp_path / "other", seed=1)
-    first, second = (Groot.load(folder, "new_embodiment").head.future_tokens.weight for folder in (tiny, tmp_path / "other"))
+    first, second = (
+        Groot.load(folder, "new_embodiment").head.future_tokens.weight for folder in (tiny, tmp_path / "other")
+    )
     assert not torch.equal(first, second)
 
 

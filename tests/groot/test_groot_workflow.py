@@ -1,4 +1,4 @@
-"""`snakemake --config backbone=groot`: from a recorded data set and a tiny checkpoint to a table, split over two jobs."""
+"""`snakemake --config backbone=groot`: from a recorded data set and a tiny checkpoint to a table, with two jobs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import sys
 
 import pytest
+from groot_rows import CAMERAS
 
 from conftest import call, copy_project
 from ghost.data.features import FeatureCache
 from ghost.records import open_runs
-from groot_rows import CAMERAS
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
@@ -47,7 +47,9 @@ def project(tmp_path_factory, recorded, tiny):
 
 def test_from_features_to_a_table(project):
     text = (project / TABLE).read_text()
-    cells = [json.loads(line) for line in (project / "data/smoke/cells/tab_loss_ablation.jsonl").read_text().splitlines()]
+    cells = [
+        json.loads(line) for line in (project / "data/smoke/cells/tab_loss_ablation.jsonl").read_text().splitlines()
+    ]
     errors = [cell["value"] for cell in cells if cell["id"].endswith("test_mse")]
     assert len(errors) == 4
     assert all(0 < error < 2 for error in errors)

@@ -30,7 +30,6 @@ import hashlib
 import importlib
 import importlib.util
 import io
-import json
 import os
 import re
 import shutil
@@ -147,7 +146,8 @@ def import_lerobot() -> Any:
     """lerobot's module of GR00T N1.5, prepared for a machine without flash-attention."""
     if importlib.util.find_spec("lerobot") is None:
         raise GhostError(
-            f"no lerobot in {sys.executable}: GR00T runs in an environment of its own; `make .venv-groot/ready` makes it"
+            f"no lerobot in {sys.executable}: GR00T runs in an environment of its own, and `make .venv-groot/ready`"
+            " makes it"
         )
     modules = tempfile.mkdtemp(prefix="ghost-eagle-")  # transformers copies Eagle's code there before it imports it
     atexit.register(shutil.rmtree, modules, ignore_errors=True)
@@ -170,9 +170,10 @@ def _declare_vision_operators() -> None:
     try:
         importlib.import_module("torchvision")
     except RuntimeError:
-        library = torch.library.Library("torchvision", "DEF")
+        library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            operator = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            library.define(operator)  # type: ignore[no-untyped-call]
         _operators.append(library)
         for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
             del sys.modules[name]
@@ -210,7 +211,12 @@ def find_files(name: str, revision: str, what: str) -> Path:
     try:
         patterns = ["*.json", "*.txt", "*.safetensors"]
         return Path(hub.snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, requests.RequestException):
+    except (
+        errors.HfHubHTTPError,
+        errors.LocalEntryNotFoundError,
+        errors.OfflineModeIsEnabled,
+        requests.RequestException,
+    ):
         raise GhostError(
             f"groot.{what}: {name} at {revision} is not in the local cache and the hub does not answer; download it"
             " elsewhere and name the folder"
@@ -293,9 +299,7 @@ class Groot:
         self.model, self.processor, self.embodiment, self.folder = model, processor, embodiment, folder
 
     @classmethod
-    def load(
-        cls, folder: Path, embodiment: str, *, processor: Path | None = None, horizon: int | None = None
-    ) -> Groot:
+    def load(cls, folder: Path, embodiment: str, *, processor: Path | None = None, horizon: int | None = None) -> Groot:
         """A checkpoint, frozen, in the device's precision. Eagle's processor lies in its own folder unless named."""
         processor = processor or folder / EAGLE
         check_files(folder, processor)
@@ -310,7 +314,9 @@ class Groot:
                 model = groot_n1.GR00TN15.from_pretrained(
                     str(folder), config=config, dtype=dtype(), use_safetensors=True, tune_visual=False, tune_llm=False
                 )
-                eagle = transformers.AutoProcessor.from_pretrained(str(assembled), trust_remote_code=True, use_fast=True)
+                eagle = transformers.AutoProcessor.from_pretrained(
+                    str(assembled), trust_remote_code=True, use_fast=True
+                )
             except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, AssertionError) as error:
                 raise GhostError(f"{folder} does not load as a GR00T N1.5: {str(error).splitlines()[0]}") from None
         del config.backbone_cfg["tokenizer_assets_repo"]
@@ -335,7 +341,11 @@ class Groot:
             "horizon": config.action_horizon,
             "d_action": config.action_dim,
         }
-        wrong = [f"{name} {value}, not {getattr(sizes, name)}" for name, value in here.items() if value != getattr(sizes, name)]
+        wrong = [
+            f"{name} {value}, not {getattr(sizes, name)}"
+            for name, value in here.items()
+            if value != getattr(sizes, name)
+        ]
         if wrong:
             raise GhostError(f"{self.folder} has {'; '.join(wrong)}")
 
@@ -352,7 +362,9 @@ class Groot:
             state = torch.from_numpy(seen.state[rows])
             noise = torch.from_numpy(np.stack([self.noise(settings.noise_seed, *seen.step[row]) for row in rows]))
             kept = [keep(found, settings) for found in mask.cpu().numpy()]
-            chosen = torch.stack([sample[torch.from_numpy(places)] for sample, places in zip(features.cpu(), kept, strict=True)])
+            chosen = torch.stack(
+                [sample[torch.from_numpy(places)] for sample, places in zip(features.cpu(), kept, strict=True)]
+            )
             tokens[rows] = chosen.to(torch.float16).numpy()
             actions[rows] = self.act(features, state, noise).float().cpu().numpy()
         return Encoded(tokens, actions)
@@ -400,14 +412,18 @@ class Groot:
             y = head.action_encoder(x, moment, embodiment)
             if head.config.add_pos_embed:
                 y = y + head.position_embedding.weight[: x.shape[1]]
-            y = head.model(hidden_states=torch.cat([state, future, y], dim=1), encoder_hidden_states=memory, timestep=moment)
+            y = head.model(
+                hidden_states=torch.cat([state, future, y], dim=1), encoder_hidden_states=memory, timestep=moment
+            )
             x = x + head.action_decoder(y, embodiment)[:, -x.shape[1] :] / head.num_inference_timesteps
         return x
 
 
 def choose_cameras(asked: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     if not known:
-        raise GhostError("GR00T looks at pictures, and the data set has no camera; `--config demos=<folder>` names another")
+        raise GhostError(
+            "GR00T looks at pictures, and the data set has no camera; `--config demos=<folder>` names another"
+        )
     return asked or tuple(sorted(known))
 
 
@@ -415,7 +431,9 @@ def keep(mask: np.ndarray, settings: Settings) -> np.ndarray:
     """Places of the tokens that are cached [T], among those of a sample's mask [L]: see TOKEN_RULE."""
     places = np.flatnonzero(mask == 1)
     if len(places) < settings.tokens:
-        raise GhostError(f"tokens: {settings.tokens} are wanted, Eagle gives {len(places)} for these pictures and this text")
+        raise GhostError(
+            f"tokens: {settings.tokens} are wanted, Eagle gives {len(places)} for these pictures and this text"
+        )
     rng = np.random.default_rng([settings.token_seed, len(places)])
     return np.asarray(places[np.sort(rng.choice(len(places), settings.tokens, replace=False))])
 
