@@ -319,7 +319,7 @@ class Groot:
                 )
             except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, AssertionError) as error:
                 raise GhostError(f"{folder} does not load as a GR00T N1.5: {str(error).splitlines()[0]}") from None
-        del config.backbone_cfg["tokenizer_assets_repo"]
+        del model.config.backbone_cfg["tokenizer_assets_repo"]  # a place of this process; it would be saved
         eagle.tokenizer.padding_side = "left"
         check_weights(folder, model)
         if number >= config.action_head_cfg["max_num_embodiments"]:

@@ -21,9 +21,9 @@ Two splits, as the paper uses them:
 
 Files of the run's folder: tokens/<shard>.npy, each [samples_per_shard, T, D] float16 (the last may be shorter);
 actions/<shard>.npy, likewise [samples_per_shard, H, d_a] float32, what the backbone's own action head predicts, where
-it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, with their hashes
-as they are finished, from which a killed run goes on; the small arrays in arrays.safetensors. The manifest has the
-sha256 of each; all are verified when the cache is opened.
+it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, with their
+hashes as they are finished, from which a killed run goes on; the small arrays in arrays.safetensors. The manifest has
+the sha256 of each; all are verified when the cache is opened.
 """
 
 from __future__ import annotations
