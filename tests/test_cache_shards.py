@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from trained import DEMOS, FEATURES, row
 
 from conftest import ROOT
 from ghost.cache_features import cache_features
@@ -14,6 +13,7 @@ from ghost.data.features import FeatureCache, shard_range
 from ghost.errors import GhostError
 from ghost.make_demos import make_demos
 from ghost.records import open_runs
+from trained import DEMOS, FEATURES, row
 
 SMALL = {**FEATURES, "samples_per_shard": 16}  # 180 samples: 12 shards
 LINE = row("features", "cache_features", "ghost.backbones.standin", SMALL, [0], ["demos"])
