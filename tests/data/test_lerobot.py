@@ -90,7 +90,7 @@ def to_av1(path):
             [f.to_ndarray(format="rgb24") for f in container.decode(0)],
         )
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libsvtav1", rate=rate, options={"g": "10", "crf": "20", "preset": "12"})
+        stream = container.add_stream("libsvtav1", rate=rate, options={"g": "10", "crf": "4", "preset": "8"})
         stream.width, stream.height, stream.pix_fmt = images[0].shape[1], images[0].shape[0], "yuv420p"
         for image in images:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
