@@ -83,31 +83,23 @@ def test_frames_are_those_of_the_steps(written):
 
 
 def to_av1(path):
-    """The same frames as AV1, which LeRobot's own recorder writes."""
+    """The same frames of the top camera as AV1, which LeRobot's own recorder writes."""
     with av.open(str(path)) as container:
-        rate, images = (
-            container.streams.video[0].average_rate,
-            [f.to_ndarray(format="rgb24") for f in container.decode(0)],
-        )
+        rate = container.streams.video[0].average_rate
+        numbers = [round((frame.to_ndarray(format="rgb24").mean() - 40) / 4) for frame in container.decode(0)]
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libsvtav1", rate=rate, options={"g": "10", "crf": "4", "preset": "8"})
-        stream.width, stream.height, stream.pix_fmt = images[0].shape[1], images[0].shape[0], "yuv420p"
-        for image in images:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number in numbers:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture(number, 0, size=64), format="rgb24")))
         container.mux(stream.encode())
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])
 def test_av1_is_read_like_h264(tmp_path, version):
-    clips = [
-        Recording(
-            one.task, one.columns, {name: np.repeat(np.repeat(clip, 2, 1), 2, 2) for name, clip in one.videos.items()}
-        )
-        for one in recordings()  # its encoder wants 64 pixels
-    ]
-    files = write_dataset(tmp_path, clips, fps=10, robot="test", version=version, episodes_per_file=2)
+    files = write_dataset(tmp_path, recordings(), fps=10, robot="test", version=version, episodes_per_file=2)
     for name in files:
-        if name.endswith(".mp4"):
+        if name.endswith(".mp4") and "top" in name:
             to_av1(tmp_path / name)
     data, starts = LeRobotDataset.open(tmp_path), np.concatenate([[0], np.cumsum(LENGTHS)])
     for index, steps in ((1, [8, 0, 3]), (2, [22, 11]), (0, [13])):
