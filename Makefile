@@ -47,7 +47,7 @@ GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi),groot.lock,groot
 .venv-groot/ready: $(GROOT_LOCK)
 	@echo "setting up .venv-groot from $(GROOT_LOCK) (about two minutes)"
 	@$(PYTHON) -m venv .venv-groot || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
-	@.venv-groot/bin/pip install -qq --disable-pip-version-check --no-deps -r $(GROOT_LOCK)
+	@.venv-groot/bin/pip install -qq --disable-pip-version-check --no-compile --no-deps -r $(GROOT_LOCK)
 	@echo "$(CURDIR)/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
 	@touch $@
 
