@@ -50,7 +50,7 @@ def theirs(name: str) -> str:
             number, part = module.removeprefix(f"{ours}.").split(".", 1)
             return f"{their}.{number}.{BLOCK[part]}.{kind}"
     per_embodiment = module.startswith(("encode_", "decode_"))
-    return f"{REST[module]}.{ {'weight': 'W', 'bias': 'b'}[kind] if per_embodiment else kind}"
+    return f"{REST[module]}.{ {'weight': 'W', 'bias': 'b'}[kind] if per_embodiment else kind }"
 
 
 def test_the_same_weights_give_the_same_action(tiny):

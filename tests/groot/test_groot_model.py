@@ -108,6 +108,17 @@ def test_a_sample_does_not_depend_on_its_batch(model):
     np.testing.assert_allclose(np.concatenate([encoded.actions for encoded in alone]), whole.actions, atol=1e-5)
 
 
+def test_bfloat16_moves_tokens_by_a_few_per_cent(tiny, model):
+    """What a GPU computes in, here on the CPU: the size of its rounding, and of what another batch may change."""
+    half = Groot.load(tiny, "new_embodiment", horizon=17)
+    half.model.to(torch.bfloat16).compute_dtype = "bfloat16"
+    seen = observations(("stack the cups", "fold", "stack the cups", "fold", "lift"))
+    exact, rounded = (one.encode(SETTINGS, seen).tokens.astype(float) for one in (model, half))
+    alone = np.concatenate([half.encode(SETTINGS, one_of(seen, row)).tokens.astype(float) for row in range(5)])
+    assert 1e-3 < np.abs(rounded - exact).max() < 0.04 * exact.std()
+    assert np.abs(alone - rounded).max() < 0.04 * exact.std()
+
+
 def test_pictures_state_and_camera_order_matter(model):
     seen = observations(("fold",) * 2)
     base = model.encode(SETTINGS, seen)

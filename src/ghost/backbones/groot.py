@@ -13,10 +13,10 @@ groot-cpu.lock for the tests. Nothing else in this package imports lerobot or tr
   same patches.
 * The head predicts what it was trained on: actions normalised to [-1, 1] by the data set's own limits, as the cache
   holds the recorded ones. They are never brought back into raw units before they are compared.
-* On a GPU all is computed in bfloat16, else in float32. A sample's values do not depend on its batch but for the order
-  in which a matrix product sums: with other batch sizes they agree to 2 units in the last place of float16 in float32,
-  and to 2 % of their spread in bfloat16. For one batch size the bytes are the same, however many jobs share the work:
-  batches never cross a shard's border.
+* For one batch size the bytes are the same, however many jobs share the work: no batch crosses a shard's border. With
+  another batch size a product may sum in another order. In float32, as on a CPU, tokens then agree to 2 units in
+  the last place of float16. On a GPU all is computed in bfloat16, which by itself moves tokens by up to 4 % of their
+  spread against float32; where a GPU takes another kernel for another batch, they may differ by as much.
 
 The checkpoint is that of the run of `ghost.finetune`: `python -m ghost.cache_features --row '{...}' --needs
 .../dual_arm/manifest.json .../groot/manifest.json --out .../manifest.json`.
