@@ -27,7 +27,7 @@ test-cluster: .venv/ready tex
 	pytest -m cluster -rs
 
 test-groot: .venv/ready .venv-groot/ready
-	.venv-groot/bin/python -m pytest -m groot -rs tests/groot
+	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot -rs tests/groot
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/cells data/laptop/*.* \
@@ -43,7 +43,7 @@ clean:
 	@touch $@
 
 # GR00T's packages, which do not agree with ours. `ghost` itself is taken from src/.
-GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi),groot.lock,groot-cpu.lock)
+GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),groot.lock,groot-cpu.lock)
 .venv-groot/ready: $(GROOT_LOCK)
 	@echo "setting up .venv-groot from $(GROOT_LOCK) (about two minutes)"
 	@$(PYTHON) -m venv .venv-groot || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }

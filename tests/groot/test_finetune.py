@@ -65,7 +65,15 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch, tiny, dem
         with pytest.raises(KeyboardInterrupt):
             finetune(finetune_row(tiny), (demos,), tmp_path / "manifest.json")
     assert not (tmp_path / "manifest.json").exists()
+    made = []
+
+    def counted(self, number, update=step.Fit.update):
+        made.append(number)
+        return update(self, number)
+
+    monkeypatch.setattr(step.Fit, "update", counted)
     finetune(finetune_row(tiny), (demos,), tmp_path / "manifest.json")
+    assert made[0] > 0  # what was done is not done again
     assert (tmp_path / "manifest.json").read_bytes() == finetuned.read_bytes()
     assert not (tmp_path / "seed0/state.safetensors").exists()
 
