@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -69,18 +68,17 @@ def cache_features(row: str, out: Path, needs: list[Path]) -> None:
         needs: the manifest of the demonstrations, then what the backbone needs.
     """
     work = Work.prepare(read_row(row), needs)
-    lock = {"lock": work.module.lock()} if hasattr(work.module, "lock") else {}
 
     def run(seed: int, folder: Path) -> Outcome:
         samples = work.draw_samples(seed)
         return samples.outcome(work.write(samples, folder), work.record_facts())
 
-    record_runs(work.line, work.modules, out, run, inputs=needs, stand_ins=work.stand_ins, **lock)
+    record_runs(work.line, work.modules, out, run, inputs=needs, stand_ins=work.stand_ins, lock=work.backbone.lock)
 
 
 @dataclass(frozen=True)
-class Samples:
-    """The samples of one seed, drawn, without their tokens."""
+class Drawn:
+    """The samples of one seed, without their tokens."""
 
     episode: np.ndarray  # [N], rising
     timestep: np.ndarray  # [N]
@@ -103,7 +101,6 @@ class Work:
     """A row, ready: the data set is open and verified, the backbone started, the settings read."""
 
     line: Mapping[str, Any]
-    module: ModuleType  # the backbone's
     draw: Draw
     sizes: Sizes
     backbone: Backbone
@@ -124,22 +121,22 @@ class Work:
         backbone = module.start(settings, sizes, needs[1:])
         inherited = {name for path in needs for name in open_runs(path)[0].record()["stand_ins"]}
         stand_ins = tuple(sorted(inherited | {module.STAND_IN} - {""}))
-        return cls(line, module, draw, sizes, backbone, dataset, sha256(needs[0]), stand_ins)
+        return cls(line, draw, sizes, backbone, dataset, sha256(needs[0]), stand_ins)
 
     @property
     def modules(self) -> tuple[str, str]:
         return (f"ghost.{self.line['step']}", self.line["module"])
 
-    def draw_samples(self, seed: int) -> Samples:
+    def draw_samples(self, seed: int) -> Drawn:
         episode, timestep, splits = draw_samples(self.draw, self.dataset, seed)
         small, columns = gather(self.draw, self.dataset, episode, timestep)
-        return Samples(episode, timestep, splits, small, columns, seed)
+        return Drawn(episode, timestep, splits, small, columns, seed)
 
     def record_facts(self) -> dict[str, Any]:
         """What the record says beside the settings: nothing, where they say it all."""
         return {**self.backbone.facts, "demos_sha256": self.demos_sha256} if self.backbone.facts else {}
 
-    def write(self, samples: Samples, folder: Path, part: int = 1, parts: int = 1) -> tuple[str, ...]:
+    def write(self, samples: Drawn, folder: Path, part: int = 1, parts: int = 1) -> tuple[str, ...]:
         """Write the shards of a part of the samples, and name their files."""
         made_from = {
             "settings": self.line["settings"],
@@ -167,7 +164,7 @@ class Work:
         n, per_shard = len(samples.episode), self.draw.samples_per_shard
         return write_shards(folder, n, per_shard, encode, facts, tell, part=part, parts=parts)
 
-    def encode(self, samples: Samples, part: slice) -> Encoded:
+    def encode(self, samples: Drawn, part: slice) -> Encoded:
         episode, timestep = samples.episode[part], samples.timestep[part]
         seen = Observations(
             instructions=tuple(self.dataset.tasks[int(index)] for index in samples.small["task"][part]),

@@ -10,7 +10,9 @@ import pytest
 from groot_rows import CAMERAS
 
 from conftest import call, copy_project
+from ghost.backbones.groot import lock
 from ghost.data.features import FeatureCache
+from ghost.files import sha256
 from ghost.records import open_runs
 
 pytest_plugins = ("groot_fixtures",)
@@ -71,9 +73,11 @@ def test_the_records_say_what_the_features_come_from(project, tiny):
     assert {name.split("/")[-2] for name in record["inputs"]} == {"dual_arm", "groot"}
     assert record["versions"]["lerobot"] == "0.4.4"
     assert "snakemake" not in record["versions"]
+    assert record["lock_sha256"] == sha256(lock())
     learnt = open_runs(runs / "ghost/manifest.json")[0].record()
     assert "lerobot" not in learnt["versions"]  # nothing behind the features runs there
     assert "facts" not in learnt
+    assert learnt["lock_sha256"] == sha256(project / "requirements.lock")
     assert learnt["stand_ins"] == record["stand_ins"]
     cache = FeatureCache.open(runs / "dual_arm_features/manifest.json")
     assert cache.run_id == record["run_id"]

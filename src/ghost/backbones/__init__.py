@@ -3,7 +3,6 @@
     Settings   a frozen dataclass with at least `tokens` (T) and `d_token` (D); its fields stand flat in the row
     STAND_IN   the name of what it stands in for, as records carry it; empty for the real thing
     start(settings, sizes, needs) -> Backbone
-    lock()     the lock of the environment it runs in; ours, where a module has none
 
 `sizes` are those of a sample, which the backbone must fit; `needs` the manifests beside that of the demonstrations.
 `encode` depends on nothing but its arguments: the same observations give the same tokens, in any order, in any batch.
@@ -13,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ghost.data.features import Encoded
+from ghost.records import LOCK
 
 
 @dataclass(frozen=True)
@@ -40,3 +41,4 @@ class Backbone:
     encode: Callable[[Observations], Encoded]
     batch_size: int = 0  # observations at a time; 0: a whole shard
     facts: Mapping[str, Any] = field(default_factory=dict)  # what shards and record say of it beside its settings
+    lock: Path = LOCK  # of the environment that it runs in

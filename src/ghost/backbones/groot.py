@@ -122,7 +122,7 @@ def start(settings: Settings, sizes: Sizes, needs: list[Path]) -> Backbone:
         "attention": attention(),
         "dtype": str(dtype()).removeprefix("torch."),
     }
-    return Backbone(lambda seen: model().encode(settings, seen), settings.batch_size, facts)
+    return Backbone(lambda seen: model().encode(settings, seen), settings.batch_size, facts, lock())
 
 
 # ------------------------------------------------------------------------------------------------- the environment
