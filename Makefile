@@ -1,7 +1,8 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
 # `make test-cluster` starts a Slurm of one node and runs the DAG on it, with faults (as root, on Debian).
-# `make clean` removes what the pipeline made (not .venv).
-.PHONY: paper test test-cluster clean tex
+# `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
+# `make clean` removes what the pipeline made (not .venv, .venv-groot).
+.PHONY: paper test test-cluster test-groot clean tex
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
@@ -25,6 +26,9 @@ test: .venv/ready tex
 test-cluster: .venv/ready tex
 	pytest -m cluster -rs
 
+test-groot: .venv/ready .venv-groot/ready
+	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot -rs tests/groot
+
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/cells data/laptop/*.* \
 	    figures/*.* paper/generated paper/ghost.pdf
@@ -36,6 +40,15 @@ clean:
 	@$(PYTHON) -m venv .venv || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
 	@$(BIN)/pip install -qq --disable-pip-version-check -r requirements.lock
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# GR00T's packages, which do not agree with ours. `ghost` itself is taken from src/.
+GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),groot.lock,groot-cpu.lock)
+.venv-groot/ready: $(GROOT_LOCK)
+	@echo "setting up .venv-groot from $(GROOT_LOCK) (about two minutes)"
+	@$(PYTHON) -m venv .venv-groot || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
+	@.venv-groot/bin/pip install -qq --disable-pip-version-check --no-compile --no-deps -r $(GROOT_LOCK)
+	@echo "$(CURDIR)/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
 	@touch $@
 
 # TeX from Debian's packages, if it is missing and we may install it. Without it all but the PDF is built.

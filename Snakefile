@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 from ghost import config as settings
@@ -24,6 +25,13 @@ try:
     scale = settings.load(config, Path(workflow.basedir))
 except GhostError as error:
     raise WorkflowError(str(error)) from None
+
+CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+if scale.backbone == "groot" and not CONDA:
+    try:
+        GROOT_PYTHON = settings.find_groot_python(scale)
+    except GhostError as error:
+        raise WorkflowError(str(error)) from None
 
 TEX = available()
 BUILT = {artefact.stage: artefact for artefact in ARTEFACTS if artefact.step and (TEX or artefact.step != "draw")}

@@ -65,7 +65,7 @@ def cache(manifest):
 
 
 def test_samples_are_those_of_the_data_set(cache, demos):
-    data, _ = open_demos(demos)
+    data = open_demos(demos)
     assert len(cache) == SAMPLES
     assert cache.task_names == tuple(task.name for task in TASKS)
     assert np.all(np.diff(cache.episode) >= 0)
@@ -83,12 +83,14 @@ def test_samples_are_those_of_the_data_set(cache, demos):
 
 
 def test_tokens_are_what_the_backbone_says(cache, demos):
-    data, _ = open_demos(demos)
+    data = open_demos(demos)
     indices = np.array([700, 3, 404, 404, SAMPLES - 1])
     for index, tokens in zip(indices, cache.tokens(indices), strict=True):
         step = cache.timestep[index]
         columns = {name: value[[step]] for name, value in data.episode(int(cache.episode[index])).columns.items()}
-        seen = Observations((cache.task_names[cache.task[index]],), columns, lambda camera: None)
+        at = np.array([[cache.episode[index], step]])
+        state = cache.state[[index]]
+        seen = Observations((cache.task_names[cache.task[index]],), columns, lambda camera: None, (), state, at)
         np.testing.assert_array_equal(encode(Settings(**BACKBONE), seen)[0], tokens)
 
 

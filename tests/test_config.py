@@ -49,6 +49,53 @@ def test_seeds_can_be_fewer(root):
     assert loaded.row("learned_potential")["reduced"]["seeds"]["here"] == [0]
 
 
+def test_another_backbone_changes_the_features_and_nothing_behind_them(root):
+    asked = {"backbone": "groot", "groot": {"checkpoint": "/w", "python": "/g/python"}, "scale": "paper"}
+    groot, standin = config.load(asked, root), config.load({"scale": "paper"}, root)
+    assert groot.groot_python == "/g/python"
+    changed = {row.name for row in groot.experiments} - {row.name for row in standin.experiments}
+    assert changed == {"groot"}
+    same = {row.name for row in standin.experiments if row == groot.experiment(row.name)}
+    assert {row.name for row in standin.experiments} - same == {"dual_arm_features"}
+    features = groot.experiment("dual_arm_features")
+    assert features.needs == ("dual_arm", "groot")
+    assert (features.settings["tokens"], features.settings["d_token"]) == (64, 2048)
+    assert "weights_seed" not in features.settings
+    assert not groot.row("groot")["reduced"]
+    assert not groot.row("dual_arm_features")["reduced"]
+    assert [name for name in ("groot", "dual_arm_features", "ghost") if groot.in_groot(name)] == [
+        "groot",
+        "dual_arm_features",
+    ]
+
+
+def test_groots_fine_tuning_is_the_papers(root):
+    settings = config.load({"backbone": "groot", "scale": "paper"}, root).experiment("groot").settings
+    recipe = {"steps": 15000, "learning_rate": 5e-5, "batch_size": 4, "accumulation": 2, "train_episodes": 1800}
+    assert {key: settings[key] for key in recipe} == recipe
+
+
+def test_a_scales_file_speaks_of_the_stand_ins_and_not_of_what_replaces_them(root):
+    smoke = config.load({"scale": "smoke", "backbone": "groot", "demos": "/data/set"}, root)
+    features = smoke.experiment("dual_arm_features").settings
+    assert (features["tokens"], features["d_token"], features["samples_per_shard"]) == (64, 2048, 64)
+    assert smoke.experiment("dual_arm").settings == {"path": "/data/set"}
+    assert (
+        smoke.experiment("groot").settings["train_episodes"] == features["train_episodes"] == 32
+    )  # never what is tested
+    assert smoke.row("groot")["reduced"] == {"train_episodes": {"here": 32, "paper": 1800}}
+    asked = {"dual_arm_features": {"d_token": 64, "cameras": ["head"]}}
+    changed = config.load({"scale": "smoke", "backbone": "groot", "experiments": asked}, root)
+    assert changed.experiment("dual_arm_features").settings["d_token"] == 64
+    assert changed.experiment("dual_arm_features").settings["cameras"] == ["head"]
+
+
+def test_a_missing_groot_environment_names_the_command_that_makes_it(root, tmp_path):
+    loaded = config.load({"backbone": "groot", "groot": {"python": str(tmp_path / "python")}}, root)
+    with pytest.raises(GhostError, match=r"python is missing; `make \.venv-groot/ready` makes it"):
+        config.find_groot_python(loaded)
+
+
 def test_smoke_keeps_to_its_own_folder(root):
     smoke, laptop = config.load({"scale": "smoke"}, root), config.load({}, root)
     assert str(smoke.pdf) == "data/smoke/paper/ghost.pdf"
@@ -70,6 +117,10 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"experiments": {"switch_speed": {"euler_steps": 3}}}, "euler_steps must be list"),
         ({"experiments": {"switch_speed": 3}}, "experiments.switch_speed: 3 is not of type 'object'"),
         ({"experiments": {"learned_potential": {"seeds": 99}}}, "seeds must be 1 to"),
+        ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
+        ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
+        ({"feature_jobs": 0}, "feature_jobs: 0 is less than the minimum of 1"),
+        ({"backbone": "groot", "experiments": {"dual_arm_features": {"hidden": 3}}}, "has no setting 'hidden'"),
     ],
 )
 def test_bad_input_is_named_with_what_would_be_right(root, asked, message):

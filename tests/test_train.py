@@ -17,7 +17,7 @@ import ghost.train as loop
 from conftest import ROOT, call
 from ghost.batch import Batch
 from ghost.checkpoint import load_decoder
-from ghost.data.features import FeatureCache, write_shards
+from ghost.data.features import Encoded, FeatureCache, write_shards
 from ghost.decoders import ghost, mlp
 from ghost.errors import GhostError
 from ghost.outcome import Outcome
@@ -68,7 +68,7 @@ def features(tmp_path_factory):
     facts = {"sizes": SIZES, "samples_per_shard": 25, "task_names": ["Arrange_cups", "Move_parts"]}
 
     def run(seed, folder):
-        files = write_shards(folder, N, 25, lambda part: tokens[part], facts)
+        files = write_shards(folder, N, 25, lambda part: Encoded(tokens[part]), facts)
         return Outcome([], {**small, **splits}, files)
 
     row = make_row({}, name="features")

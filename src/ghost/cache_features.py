@@ -3,14 +3,16 @@
 
 The need is the manifest of the demonstrations. The row's module is a backbone (the contract stands in
 `ghost.backbones`); its settings stand in the row beside those of the drawing below. What comes out is told in
-`ghost.data.features`. A step that was killed goes on behind the last finished shard.
+`ghost.data.features`. A step that was killed goes on behind the last finished shard; where jobs have cached parts of
+it (`ghost.cache_shards`), nothing is left but to list them. In memory are a batch's pictures and a shard's tokens.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,8 @@ from typing import Any
 import numpy as np
 import tyro
 
-from ghost.backbones import Observations
-from ghost.data.features import Sizes, write_shards
+from ghost.backbones import Backbone, Observations
+from ghost.data.features import Encoded, Sizes, write_shards
 from ghost.data.lerobot import LeRobotDataset
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import sha256
@@ -28,8 +30,6 @@ from ghost.progress import Progress
 from ghost.records import open_runs, record_runs
 from ghost.rows import read_row, read_settings
 from ghost.sources import code_hash
-
-Encode = Callable[[Any, Observations], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -65,86 +65,136 @@ def cache_features(row: str, out: Path, needs: list[Path]) -> None:
     Args:
         row: a line of the table, as JSON.
         out: the manifest to write; the shards go beside it.
-        needs: the manifest of the demonstrations.
+        needs: the manifest of the demonstrations, then what the backbone needs.
     """
-    line = read_row(row)
-    if len(needs) != 1:
-        raise GhostError(f"{line['name']}: needs one manifest of demonstrations, got {len(needs)}")
-    backbone = importlib.import_module(line["module"])
-    own = {entry.name for entry in dataclasses.fields(backbone.Settings)}
-    settings = read_settings(_only(line, lambda key: key in own), backbone.Settings)
-    draw = read_settings(_only(line, lambda key: key not in own), Draw)
-    modules = (f"ghost.{line['step']}", line["module"])
-    dataset, stand_ins = open_demos(needs[0])
+    work = Work.prepare(read_row(row), needs)
 
     def run(seed: int, folder: Path) -> Outcome:
+        samples = work.draw_samples(seed)
+        return samples.outcome(work.write(samples, folder), work.record_facts())
+
+    record_runs(work.line, work.modules, out, run, inputs=needs, stand_ins=work.stand_ins, lock=work.backbone.lock)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The samples of one seed, without their tokens."""
+
+    episode: np.ndarray  # [N], rising
+    timestep: np.ndarray  # [N]
+    splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    small: Mapping[str, np.ndarray]  # the small arrays of the cache
+    columns: Mapping[str, np.ndarray]  # what the backbone may see
+    seed: int
+
+    def outcome(self, files: tuple[str, ...], facts: Mapping[str, Any]) -> Outcome:
+        rows = [Row("all", "samples", len(self.episode))]
+        arrays = dict(self.small)
+        for name, (train, test) in self.splits.items():
+            rows += [Row(f"{name}_split", "train", len(train)), Row(f"{name}_split", "test", len(test))]
+            arrays |= {f"split/{name}/train": train, f"split/{name}/test": test}
+        return Outcome(rows, arrays, files, facts=facts)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A row, ready: the data set is open and verified, the backbone started, the settings read."""
+
+    line: Mapping[str, Any]
+    draw: Draw
+    sizes: Sizes
+    backbone: Backbone
+    dataset: LeRobotDataset
+    demos_sha256: str
+    stand_ins: tuple[str, ...]
+
+    @classmethod
+    def prepare(cls, line: Mapping[str, Any], needs: list[Path]) -> Work:
+        if not needs:
+            raise GhostError(f"{line['name']}: needs one manifest of demonstrations, got 0")
+        module = importlib.import_module(line["module"])
+        own = {entry.name for entry in dataclasses.fields(module.Settings)}
+        settings = read_settings(_only(line, lambda key: key in own), module.Settings)
+        draw = read_settings(_only(line, lambda key: key not in own), Draw)
+        dataset = open_demos(needs[0])
+        sizes = Sizes(settings.tokens, settings.d_token, draw.d_state, draw.horizon, draw.d_action)
+        backbone = module.start(settings, sizes, needs[1:])
+        inherited = {name for path in needs for name in open_runs(path)[0].record()["stand_ins"]}
+        stand_ins = tuple(sorted(inherited | {module.STAND_IN} - {""}))
+        return cls(line, draw, sizes, backbone, dataset, sha256(needs[0]), stand_ins)
+
+    @property
+    def modules(self) -> tuple[str, str]:
+        return (f"ghost.{self.line['step']}", self.line["module"])
+
+    def draw_samples(self, seed: int) -> Drawn:
+        episode, timestep, splits = draw_samples(self.draw, self.dataset, seed)
+        small, columns = gather(self.draw, self.dataset, episode, timestep)
+        return Drawn(episode, timestep, splits, small, columns, seed)
+
+    def record_facts(self) -> dict[str, Any]:
+        """What the record says beside the settings: nothing, where they say it all."""
+        return {**self.backbone.facts, "demos_sha256": self.demos_sha256} if self.backbone.facts else {}
+
+    def write(self, samples: Drawn, folder: Path, part: int = 1, parts: int = 1) -> tuple[str, ...]:
+        """Write the shards of a part of the samples, and name their files."""
         made_from = {
-            "settings": line["settings"],
-            "seed": seed,
-            "demos_sha256": sha256(needs[0]),
-            "code_sha256": code_hash(*modules, science=True),
+            "settings": self.line["settings"],
+            "seed": samples.seed,
+            "demos_sha256": self.demos_sha256,
+            "code_sha256": code_hash(*self.modules, science=True),
+            **self.backbone.facts,
         }
-        return cache(draw, dataset, settings, backbone.encode, seed=seed, folder=folder, made_from=made_from)
+        facts = {
+            "sizes": dataclasses.asdict(self.sizes),
+            "task_names": [self.dataset.tasks[index] for index in sorted(self.dataset.tasks)],
+            "samples_per_shard": self.draw.samples_per_shard,
+            "made_from": made_from,
+        }
+        progress, start_s = Progress("samples"), time.monotonic()
 
-    own_stand_in = [backbone.STAND_IN] if backbone.STAND_IN else []
-    record_runs(line, modules, out, run, inputs=needs, stand_ins=[*own_stand_in, *stand_ins])
+        def tell(done: int, left: int) -> None:
+            progress(done, left, f"{done / (time.monotonic() - start_s):.1f} samples/s")
+
+        def encode(shard: slice) -> Encoded:
+            size = self.backbone.batch_size or self.draw.samples_per_shard
+            starts = range(shard.start, shard.stop, size)
+            return joined([self.encode(samples, slice(k, min(k + size, shard.stop))) for k in starts])
+
+        n, per_shard = len(samples.episode), self.draw.samples_per_shard
+        return write_shards(folder, n, per_shard, encode, facts, tell, part=part, parts=parts)
+
+    def encode(self, samples: Drawn, part: slice) -> Encoded:
+        episode, timestep = samples.episode[part], samples.timestep[part]
+        seen = Observations(
+            instructions=tuple(self.dataset.tasks[int(index)] for index in samples.small["task"][part]),
+            columns={name: value[part] for name, value in samples.columns.items()},
+            frames=lambda camera: frames(self.dataset, camera, episode, timestep),
+            cameras=self.dataset.cameras,
+            state=samples.small["state"][part],
+            step=np.stack([episode, timestep], axis=1),
+        )
+        return self.backbone.encode(seen)
 
 
-def _only(line: dict[str, Any], wanted: Callable[[str], bool]) -> dict[str, Any]:
+def joined(batches: list[Encoded]) -> Encoded:
+    actions = [batch.actions for batch in batches if batch.actions is not None]
+    return Encoded(np.concatenate([batch.tokens for batch in batches]), np.concatenate(actions) if actions else None)
+
+
+def _only(line: Mapping[str, Any], wanted: Callable[[str], bool]) -> dict[str, Any]:
     return {**line, "settings": {key: value for key, value in line["settings"].items() if wanted(key)}}
 
 
-def open_demos(manifest: Path) -> tuple[LeRobotDataset, list[str]]:
-    """The data set that a manifest of demonstrations lists, each of its files verified, and what stands in there."""
+def open_demos(manifest: Path) -> LeRobotDataset:
+    """The data set that a manifest of demonstrations lists, each of its files verified."""
     runs = open_runs(manifest)
     if len(runs) != 1:
         raise GhostError(f"{manifest}: one data set expected, it lists {len(runs)}")
     top = f"seed{runs[0].seed}/"
     for name in runs[0].files:
         runs[0].path(name.removeprefix(top))
-    return LeRobotDataset.open(manifest.parent / top / "dataset"), list(runs[0].record()["stand_ins"])
-
-
-def cache(
-    draw: Draw,
-    dataset: LeRobotDataset,
-    settings: Any,
-    encode: Encode,
-    *,
-    seed: int,
-    folder: Path,
-    made_from: dict[str, Any],
-) -> Outcome:
-    """Draw the samples, write the shards, and hand back the small arrays."""
-    episode, timestep, splits = draw_samples(draw, dataset, seed)
-    small, columns = gather(draw, dataset, episode, timestep)
-    task_names = [dataset.tasks[index] for index in sorted(dataset.tasks)]
-
-    def encode_slice(part: slice) -> np.ndarray:
-        return encode(
-            settings,
-            Observations(
-                instructions=tuple(dataset.tasks[int(index)] for index in small["task"][part]),
-                columns={name: value[part] for name, value in columns.items()},
-                frames=lambda camera: frames(dataset, camera, episode[part], timestep[part]),
-            ),
-        )
-
-    progress = Progress("shards")
-    sizes = Sizes(settings.tokens, settings.d_token, draw.d_state, draw.horizon, draw.d_action)
-    facts = {
-        "sizes": dataclasses.asdict(sizes),
-        "task_names": task_names,
-        "samples_per_shard": draw.samples_per_shard,
-        "made_from": made_from,
-    }
-    files = write_shards(folder, len(episode), draw.samples_per_shard, encode_slice, facts, progress)
-    rows = [Row("all", "samples", len(episode))]
-    arrays = dict(small)
-    for name, (train, test) in splits.items():
-        rows += [Row(f"{name}_split", "train", len(train)), Row(f"{name}_split", "test", len(test))]
-        arrays |= {f"split/{name}/train": train, f"split/{name}/test": test}
-    return Outcome(rows, arrays, files)
+    return LeRobotDataset.open(manifest.parent / top / "dataset")
 
 
 def draw_samples(

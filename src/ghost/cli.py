@@ -79,10 +79,11 @@ def restore() -> None:
 
 
 def lock() -> None:
-    """Pin what is installed here: write requirements.lock, and environment.yml from it."""
+    """Pin what is installed here: write requirements.lock, and from it and groot.lock what conda reads."""
     from ghost.lock import write_lock
 
-    write_lock(Path("requirements.lock"), Path("environment.yml"))
+    envs = Path("workflow/envs")
+    write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ by comparison, and goes into the records and onto the PDF's stamp.
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,12 @@ import jsonschema
 import yaml
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.experiments import EXPERIMENTS
+from ghost.experiments import EXPERIMENTS, groot
 from ghost.table import Experiment
 
 SCALES = ("smoke", "laptop", "paper")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
+GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Config:
 
     scale: str
     experiments: tuple[Experiment, ...]
+    table: tuple[Experiment, ...] = EXPERIMENTS  # the same at the paper's own sizes
+    backbone: str = "standin"
+    groot_python: str = GROOT_PYTHON
+    feature_jobs: int = 1  # that share the caching of features
 
     @property
     def data(self) -> Path:
@@ -54,13 +60,17 @@ class Config:
     def experiment(self, name: str) -> Experiment:
         return next(row for row in self.experiments if row.name == name)
 
+    def in_groot(self, name: str) -> bool:
+        """Whether an experiment runs in GR00T's environment, which is not ours."""
+        return self.experiment(name).module == groot.MODULE
+
     def manifest(self, name: str) -> Path:
         return self.data / "runs" / name / "manifest.json"
 
     def row(self, name: str) -> dict[str, Any]:
         """What a step is told about its experiment, and Snakemake about its parameters."""
         here = self.experiment(name)
-        paper = next(row for row in EXPERIMENTS if row.name == name)
+        paper = next(row for row in self.table if row.name == name)
         reduced = {
             key: {"here": value, "paper": paper.settings[key]}
             for key, value in here.settings.items()
@@ -90,9 +100,16 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     if scale not in SCALES:
         raise GhostError(f"config: no scale {scale!r}{did_you_mean(str(scale), SCALES)}")
     path = root / "config" / f"{scale}.yaml"
-    rows = list(EXPERIMENTS)
-    for where, asked in ((str(path), _read(path)), ("--config", dict(overrides))):
+    sources = ((str(path), _read(path)), ("--config", dict(overrides)))
+    for where, asked in sources:
         _check(asked, root / SCHEMA, where)
+    chosen = {**sources[0][1], **sources[1][1]}
+    model = dict(chosen.get("groot") or {})
+    python = model.pop("python", GROOT_PYTHON)
+    backbone = chosen.get("backbone", "standin")
+    table = groot.replaced(EXPERIMENTS, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
+    rows = list(table.rows)
+    for where, asked in sources:
         for step, settings in (asked.get("steps") or {}).items():
             of_step = _known([row for row in rows if row.step == step], step, "step", [row.step for row in rows])
             have = {key for row in of_step for key in row.settings}
@@ -106,9 +123,23 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
                 for row in rows
             ]
         for name, settings in (asked.get("experiments") or {}).items():
-            _known([row for row in rows if row.name == name], name, "experiment", [row.name for row in rows])
-            rows = [_resized(row, settings or {}) if row.name == name else row for row in rows]
-    return Config(scale, tuple(rows))
+            found = _known([row for row in rows if row.name == name], name, "experiment", [row.name for row in rows])
+            settings = dict(settings or {})
+            if name in table.own and where != "--config":  # written for the row that stood there before
+                kept = found[0].settings.keys() - table.own[name] | {"seeds"}
+                settings = {key: value for key, value in settings.items() if key in kept}
+            rows = [_resized(row, settings) if row.name == name else row for row in rows]
+    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, int(chosen.get("feature_jobs", 1)))
+
+
+def find_groot_python(config: Config) -> str:
+    """The interpreter of GR00T's environment, as commands name it."""
+    if shutil.which(config.groot_python) is None:
+        raise GhostError(
+            f"no GR00T environment: {config.groot_python} is missing; `make .venv-groot/ready` makes it, `--sdm conda`"
+            " takes conda's, --config groot='{python: ...}' names another"
+        )
+    return config.groot_python
 
 
 def _known(found: list[Experiment], name: str, what: str, known: list[str]) -> list[Experiment]:
@@ -158,7 +189,7 @@ def _like(model: Any, value: Any, where: str) -> Any:
     if isinstance(value, str) and not isinstance(model, str):
         value = yaml.safe_load(value)
     if isinstance(model, list) and isinstance(value, list):
-        return [_like(model[0], item, where) for item in value]
+        return [_like(model[0], item, where) if model else item for item in value]
     if isinstance(model, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not type(model):

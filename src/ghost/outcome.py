@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,3 +24,5 @@ class Outcome:
     rows: list[Row]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     files: tuple[str, ...] = ()  # written by the run itself into its folder: checkpoints, shards
+    stand_ins: tuple[str, ...] = ()  # what it found out to be no more than a stand-in
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else determines it: hashes of weights from elsewhere

@@ -11,9 +11,9 @@ The experiment's manifest.json, one folder up, lists the runs and the sha256 of 
 output that Snakemake knows: it is small, it changes when and only when a result changes, and a step that was killed
 leaves its partial files for the next try but no manifest. Files are verified against it when they are opened.
 
-The run id is the content address of what determines the result: experiment row, scale, seeds, inputs, code and
-environment. Host, times and outputs are told in the record and left out of the id, so the same run has the same id on
-a laptop and on a cluster.
+The run id is the content address of what determines the result: experiment row, scale, seeds, inputs, code,
+environment and, where weights come from elsewhere, their hashes (`facts`). Host, times and outputs are told in the
+record and left out of the id, so the same run has the same id on a laptop and on a cluster.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ghost.outcome import Outcome, Row
 from ghost.sources import ROOT, code_hash, file_hash, sources
 
 LOCK = ROOT.parents[1] / "requirements.lock"
-VERSIONS = ("numpy", "scipy", "torch", "snakemake")  # shown in the record; the lock's hash pins the rest
+VERSIONS = ("numpy", "scipy", "torch", "snakemake", "lerobot", "transformers")  # shown; the lock's hash pins the rest
 IDENTITY = (
     "experiment",
     "scale",
@@ -64,7 +64,7 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def run_id(record: Mapping[str, Any]) -> str:
-    identity = {key: record[key] for key in IDENTITY}
+    identity = {key: record[key] for key in (*IDENTITY, "facts") if key in record or key in IDENTITY}
     return hashlib.sha256(canonical(identity).encode()).hexdigest()[:16]
 
 
@@ -94,11 +94,13 @@ def record_runs(
     *,
     inputs: Iterable[Path] = (),
     stand_ins: Iterable[str] = (),
+    lock: Path = LOCK,
 ) -> None:
     """Run every seed of an experiment's row and write its runs, then the manifest.
 
     `modules` are the entry modules of the code that runs; `run(seed, folder)` does the work. It may keep files in the
-    run's folder, also unfinished ones from which a killed run goes on; what its outcome names is recorded.
+    run's folder, also unfinished ones from which a killed run goes on; what its outcome names is recorded. `lock` pins
+    the environment, where it is not ours.
     """
     code = {
         "sha256": code_hash(*modules, science=True),
@@ -106,7 +108,7 @@ def record_runs(
             str(path.relative_to(ROOT.parent)): {"sha256": file_hash(path)} for path in sources(*modules, science=True)
         },
     }
-    inputs = tuple(inputs)
+    inputs, stand_ins = tuple(inputs), tuple(stand_ins)
     input_hashes = {str(path): hashes(path) for path in inputs}
     reduced = {**_inherited(inputs), **row["reduced"]}
     entries = []
@@ -128,10 +130,11 @@ def record_runs(
             "settings": dict(row["settings"]),
             "reduced": reduced,
             "seeds": {"training": seed, "evaluation": None, "init_state": None, "policy_sampling": None},
-            "stand_ins": sorted(stand_ins),
+            "stand_ins": sorted({*stand_ins, *outcome.stand_ins}),
             "inputs": input_hashes,
             "code": code,
-            "lock_sha256": sha256(LOCK),
+            "lock_sha256": sha256(lock),
+            **({"facts": dict(outcome.facts)} if outcome.facts else {}),
             "outputs": outputs,
             "start": start.isoformat(timespec="seconds"),
             "end": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -181,9 +184,16 @@ def _circumstances() -> dict[str, Any]:
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "versions": {
             "python": platform.python_version(),
-            **{name: metadata.version(name) for name in VERSIONS},
+            **{name: version for name in VERSIONS if (version := _version(name))},
         },
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # an environment of its own has other packages
+        return None
 
 
 def _git(*arguments: str) -> str | None:

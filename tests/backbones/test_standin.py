@@ -15,14 +15,19 @@ def observations(n=12, **changes):
     columns = {
         f"observation.scene.{name}": rng.uniform(-1, 1, (n, width)).astype(np.float32) for name, width in SCENE.items()
     }
-    columns |= {"observation.scene.place": rng.integers(0, 5, n), "observation.state": np.zeros((n, 17), np.float32)}
+    columns["observation.scene.place"] = rng.integers(0, 5, n)
     instructions = changes.pop("instructions", ("Stack_cups", "Tidy_counter") * (n // 2))
-    return Observations(instructions, {**columns, **changes}, frames=lambda camera: pytest.fail("it needs no video"))
+    state, step = changes.pop("state", np.zeros((n, 64), np.float32)), np.zeros((n, 2), np.int64)
+
+    def frames(camera):
+        pytest.fail("it needs no video")
+
+    return Observations(instructions, {**columns, **changes}, frames, (), state, step)
 
 
 def cut(seen, part):
     columns = {name: value[part] for name, value in seen.columns.items()}
-    return Observations(seen.instructions[part], columns, seen.frames)
+    return Observations(seen.instructions[part], columns, seen.frames, (), seen.state[part], seen.step[part])
 
 
 def test_tokens_have_the_shape_and_type_of_the_real_ones():
@@ -65,7 +70,7 @@ def test_a_patch_sees_what_is_near():
 def test_it_sees_the_scene_and_nothing_else():
     """Neither joints nor anything that tells the choice or the future: other columns change nothing."""
     seen = observations()
-    other = observations(**{"observation.state": np.ones((12, 17), np.float32), "phase": np.ones(12)})
+    other = observations(state=np.ones((12, 64), np.float32), phase=np.ones(12))
     np.testing.assert_array_equal(encode(SMALL, seen), encode(SMALL, other))
     for name in (*SCENE, "place"):
         key = f"observation.scene.{name}"

@@ -145,10 +145,10 @@ def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_b
     """
     folder = small_laptop(tmp_path / "faults")
     rules = folder / "workflow/rules/runs.smk"
-    step = '"OMP_NUM_THREADS={threads} python'
+    step = '"OMP_NUM_THREADS={threads} {params.python}'
     assert step in rules.read_text()
     seen = tmp_path / "seen"
-    fault = f'"bash tests/cluster/fault.sh {{wildcards.experiment}} {seen} && OMP_NUM_THREADS={{threads}} python'
+    fault = f'"bash tests/cluster/fault.sh {{wildcards.experiment}} {seen} && {step[1:]}'
     rules.write_text(rules.read_text().replace(step, fault))
     cells = [f"data/laptop/cells/fig_{name}.jsonl" for name in FAULTY]
     process = start(folder, site, *LITERAL[:-1], *cells)

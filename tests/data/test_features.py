@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ghost.data.features import FeatureCache, Sizes, shard_lengths, write_shards
+from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shards
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.outcome import Outcome
@@ -33,7 +33,7 @@ def write(manifest, row, per_shard=5, tokens=TOKENS):
             "samples_per_shard": per_shard,
             "task_names": ["a", "b"],
         }
-        return Outcome([], arrays(), write_shards(folder, N, per_shard, lambda part: tokens[part], facts))
+        return Outcome([], arrays(), write_shards(folder, N, per_shard, lambda part: Encoded(tokens[part]), facts))
 
     record_runs({**row, "seeds": [7]}, ("ghost.simulate",), manifest, run, stand_ins=["backbone"])
     return manifest
@@ -112,7 +112,7 @@ def test_finished_shards_are_kept_when_they_are_right(tmp_path):
 
     def encode(part):
         made.append(part.start)
-        return TOKENS[part]
+        return Encoded(TOKENS[part])
 
     facts = {"samples_per_shard": 5, "made_from": "a"}
     files = write_shards(tmp_path, N, 5, encode, facts)

@@ -82,6 +82,41 @@ def test_frames_are_those_of_the_steps(written):
             np.testing.assert_allclose(numbers, starts[index] + np.array(steps), atol=0.45)
 
 
+def to_av1(path):
+    """The same frames of the top camera as AV1, which LeRobot's own recorder writes."""
+    with av.open(str(path)) as container:
+        rate = container.streams.video[0].average_rate
+        numbers = [round((frame.to_ndarray(format="rgb24").mean() - 40) / 4) for frame in container.decode(0)]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libsvtav1", rate=rate, options={"g": "10", "crf": "4", "preset": "8"})
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for number in numbers:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture(number, 0, size=64), format="rgb24")))
+        container.mux(stream.encode())
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+def test_av1_is_read_like_h264(tmp_path, version):
+    files = write_dataset(tmp_path, recordings(), fps=10, robot="test", version=version, episodes_per_file=2)
+    for name in files:
+        if name.endswith(".mp4") and "top" in name:
+            to_av1(tmp_path / name)
+    data, starts = LeRobotDataset.open(tmp_path), np.concatenate([[0], np.cumsum(LENGTHS)])
+    for index, steps in ((1, [8, 0, 3]), (2, [22, 11]), (0, [13])):
+        light = data.frames(index, "top", steps).mean(axis=(1, 2, 3))
+        np.testing.assert_allclose((light - 40) / 4, starts[index] + np.array(steps), atol=0.45)
+    path = tmp_path / next(name for name in files if name.endswith(".mp4") and "top" in name)
+    with av.open(str(path)) as container:
+        assert container.streams.video[0].codec_context.name in ("libdav1d", "av1")
+        packets = [packet for packet in container.demux(video=0) if packet.pts is not None]
+        place, size = next((p.pos, p.size) for p in packets if round(float(p.pts * p.time_base) * 10) == 5)
+    content = bytearray(path.read_bytes())
+    content[place : place + size] = bytes([255]) * size
+    path.write_bytes(content)
+    with pytest.raises(GhostError, match=r"frame \d+ (cannot be decoded|is missing)"):
+        data.frames(0, "top", range(14))
+
+
 def test_versions_hold_the_same(tmp_path):
     sets = []
     for version in ("v2.1", "v3.0"):

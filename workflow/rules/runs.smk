@@ -1,6 +1,25 @@
 # Runs: an experiment's row -> one run per seed, listed in its manifest. A rule per step, all of one shape: what a step is
 # told is its row, what it reads are the manifests of the experiments that it needs.
 
+# An experiment of GR00T's runs in an environment of its own: conda's with `--sdm conda`, else that of its interpreter.
+
+
+def python(experiment):
+    return GROOT_PYTHON if scale.in_groot(experiment) and not CONDA else "python"
+
+
+def conda_of(step):
+    groot = any(scale.in_groot(row.name) for row in scale.experiments if row.step == step)
+    return "../envs/groot.yml" if groot else "../../environment.yml"
+
+
+def parts(experiment):
+    """What the jobs that share an experiment's work leave: nothing, where there is one job."""
+    shared = scale.feature_jobs if scale.experiment(experiment).step == "cache_features" else 1
+    folder = scale.manifest(experiment).parent / "parts"
+    return [folder / f"{part}of{shared}.json" for part in range(1, shared + 1)] if shared > 1 else []
+
+
 for step in sorted({row.step for row in scale.experiments}):
 
     rule:
@@ -8,6 +27,7 @@ for step in sorted({row.step for row in scale.experiments}):
             step
         input:
             needs=lambda wildcards: [scale.manifest(need) for need in scale.experiment(wildcards.experiment).needs],
+            parts=lambda wildcards: parts(wildcards.experiment),
         output:
             manifest=scale.data / "runs/{experiment}/manifest.json",
         log:
@@ -15,13 +35,39 @@ for step in sorted({row.step for row in scale.experiments}):
         wildcard_constraints:
             experiment="|".join(row.name for row in scale.experiments if row.step == step),
         conda:
-            "../../environment.yml"
+            conda_of(step)
         threads: 1
         params:
             step=step,
+            python=lambda wildcards: python(wildcards.experiment),
             row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
         shell:
-            "OMP_NUM_THREADS={threads} python -m ghost.{params.step} --row {params.row:q} {params.needs}"
+            "OMP_NUM_THREADS={threads} {params.python} -m ghost.{params.step} --row {params.row:q} {params.needs}"
             " --out {output.manifest:q} > {log:q} 2>&1"
+
+
+# One range of shards a job (`--config feature_jobs=8`); then cache_features finds them there. A part is no result: which
+# job made a shard is told nowhere, and its file goes when the manifest is there.
+rule cache_shards:
+    input:
+        needs=lambda wildcards: [scale.manifest(need) for need in scale.experiment(wildcards.experiment).needs],
+    output:
+        part=temp(scale.data / "runs/{experiment}/parts/{part}of{parts}.json"),
+    log:
+        f"logs/{scale.scale}/cache_shards/{{experiment}}.{{part}}of{{parts}}.log",
+    wildcard_constraints:
+        part="[0-9]+",
+        parts="[0-9]+",
+    conda:
+        conda_of("cache_features")
+    threads: 1
+    params:
+        python=lambda wildcards: python(wildcards.experiment),
+        row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
+        needs=lambda wildcards, input: " ".join(["--needs", *input.needs]),
+        code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
+    shell:
+        "OMP_NUM_THREADS={threads} {params.python} -m ghost.cache_shards --row {params.row:q} {params.needs}"
+        " --part {wildcards.part} --parts {wildcards.parts} --out {output.part:q} > {log:q} 2>&1"

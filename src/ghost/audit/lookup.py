@@ -9,6 +9,7 @@ from ghost.cells import read_cells
 from ghost.config import Config
 from ghost.errors import GhostError, did_you_mean
 from ghost.experiments import ARTEFACTS
+from ghost.files import canonical
 from ghost.records import Run, open_runs
 
 
@@ -90,6 +91,7 @@ def explain_run(run: Run) -> list[str]:
         "time": f"{record['start']}, {record['wall_s']} s, {record['peak_memory_mb']} MB at the peak",
     }
     lines = [f"  run {run.run_id}"] + [f"    {name:9} {text}" for name, text in fields.items() if text]
+    lines += [f"    fact      {name} {canonical(value)}" for name, value in record.get("facts", {}).items()]
     lines += [f"    input     {name} {entry['sha256'][:16]}" for name, entry in record["inputs"].items()]
     lines += [f"    source    {name} {entry['sha256'][:16]}" for name, entry in record["code"]["files"].items()]
     lines += [f"    output    {Path(path, name)} {entry['sha256'][:16]}" for name, entry in record["outputs"].items()]

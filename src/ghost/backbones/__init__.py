@@ -1,18 +1,24 @@
 """Backbones: what a frozen vision-language model sees at a time step, as tokens. A module here offers
 
-    STAND_IN   the name of what it stands in for, as records carry it; empty for the real thing
     Settings   a frozen dataclass with at least `tokens` (T) and `d_token` (D); its fields stand flat in the row
-    encode(settings, observations) -> tokens [n, T, D] float16
+    STAND_IN   the name of what it stands in for, as records carry it; empty for the real thing
+    start(settings, sizes, needs) -> Backbone
 
-`encode` depends on nothing but its arguments: the same observations give the same bytes, in any order, in any batch.
+`sizes` are those of a sample, which the backbone must fit; `needs` the manifests beside that of the demonstrations.
+`encode` depends on nothing but its arguments: the same observations give the same tokens, in any order, in any batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from ghost.data.features import Encoded
+from ghost.records import LOCK
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,17 @@ class Observations:
     instructions: tuple[str, ...]  # [n]
     columns: Mapping[str, np.ndarray]  # the data set's observation.* columns at these steps, each [n, ...]
     frames: Callable[[str], np.ndarray]  # camera -> [n, height, width, 3] uint8, decoded only when asked for
+    cameras: tuple[str, ...]  # that the data set has
+    state: np.ndarray  # [n, d_s] float32, normalised and padded, as the cache holds it
+    step: np.ndarray  # [n, 2] int64: episode and timestep, to seed what is drawn per sample
 
     def __len__(self) -> int:
         return len(self.instructions)
+
+
+@dataclass(frozen=True)
+class Backbone:
+    encode: Callable[[Observations], Encoded]
+    batch_size: int = 0  # observations at a time; 0: a whole shard
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what shards and record say of it beside its settings
+    lock: Path = LOCK  # of the environment that it runs in

@@ -20,10 +20,12 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
-from ghost.backbones import Observations
+from ghost.backbones import Backbone, Observations
+from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 
 STAND_IN = "GR00T N1.5 backbone"
@@ -83,6 +85,12 @@ def weights(settings: Settings) -> Weights:
         mix=normal(3 * THINGS + 2, s.hidden, scale=0.3),
         out=normal(s.hidden, s.d_token, scale=s.hidden**-0.5),
     )
+
+
+def start(settings: Settings, sizes: Sizes, needs: list[Path]) -> Backbone:
+    if needs:
+        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {needs[0]}")
+    return Backbone(lambda observations: Encoded(encode(settings, observations)))
 
 
 def encode(settings: Settings, observations: Observations) -> np.ndarray:

@@ -20,12 +20,15 @@ Two splits, as the paper uses them:
               paper's, as far as it tells.
 
 Files of the run's folder: tokens/<shard>.npy, each [samples_per_shard, T, D] float16 (the last may be shorter);
-shards.json, with their hashes as they are finished, from which a killed run goes on; the small arrays in
-arrays.safetensors. The manifest has the sha256 of each; all are verified when the cache is opened.
+actions/<shard>.npy, likewise [samples_per_shard, H, d_a] float32, what the backbone's own action head predicts, where
+it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, with their
+hashes as they are finished, from which a killed run goes on; the small arrays in arrays.safetensors. The manifest has
+the sha256 of each; all are verified when the cache is opened.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +41,7 @@ from ghost.files import atomic, confined, read_json, sha256, write_json
 from ghost.records import Run, open_runs
 
 INDEX = "shards.json"
+TOKENS, ACTIONS = "tokens", "actions"  # folders of the shards
 SMALL = ("state", "action", "action_mask", "task", "phase", "episode", "timestep")
 
 
@@ -50,6 +54,14 @@ class Sizes:
     d_state: int  # d_s, the real dimensions first, then zeros
     horizon: int  # H
     d_action: int  # d_a, likewise; `FeatureCache.action_mask` has the real ones
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What a backbone makes of n observations."""
+
+    tokens: np.ndarray  # [n, T, D] float16
+    actions: np.ndarray | None = None  # [n, H, d_a] float32: its own head's prediction, normalised as the recorded ones
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ class FeatureCache:
     splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
     shards: tuple[np.ndarray, ...]  # memory-mapped, each [samples_per_shard, T, D] float16
     samples_per_shard: int
+    action_shards: tuple[np.ndarray, ...] = ()  # likewise [samples_per_shard, H, d_a] float32; none: it has no head
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
@@ -85,7 +98,8 @@ class FeatureCache:
             small = {name: arrays[name] for name in SMALL}
             names = {name.split("/")[1] for name in arrays if name.startswith("split/")}
             splits = {name: (arrays[f"split/{name}/train"], arrays[f"split/{name}/test"]) for name in names}
-            shards, per_shard, task_names = list(index["shards"]), index["samples_per_shard"], index["task_names"]
+            listed, per_shard, task_names = index["shards"], index["samples_per_shard"], index["task_names"]
+            kinds = {kind: [name for name in listed if name.startswith(f"{kind}/")] for kind in (TOKENS, ACTIONS)}
         except (KeyError, TypeError, IndexError) as error:
             raise GhostError(f"{manifest} is not the manifest of a feature cache ({error})") from None
         small["action_mask"] = small["action_mask"].astype(bool)
@@ -96,8 +110,15 @@ class FeatureCache:
             run_id=run.run_id,
             stand_ins=tuple(run.record()["stand_ins"]),
             splits=splits,
-            shards=_open_shards(run, shards, len(small["state"]), per_shard, sizes),
+            shards=_open_shards(
+                run, kinds[TOKENS], len(small["state"]), per_shard, (sizes.tokens, sizes.d_token), np.float16
+            ),
             samples_per_shard=per_shard,
+            action_shards=_open_shards(
+                run, kinds[ACTIONS], len(small["state"]), per_shard, (sizes.horizon, sizes.d_action), np.float32
+            )
+            if kinds[ACTIONS]
+            else (),
         )
 
     def __len__(self) -> int:
@@ -105,14 +126,23 @@ class FeatureCache:
 
     def tokens(self, indices: np.ndarray) -> np.ndarray:
         """The tokens of these samples [n, T, D] float16, in the order asked for."""
+        return self._gather(self.shards, indices)
+
+    def predicted_action(self, indices: np.ndarray) -> np.ndarray:
+        """What the backbone's own head predicts for these samples [n, H, d_a] float32, comparable with `action`."""
+        if not self.action_shards:
+            raise GhostError("the feature cache has no predicted actions: its backbone has no action head")
+        return self._gather(self.action_shards, indices)
+
+    def _gather(self, shards: tuple[np.ndarray, ...], indices: np.ndarray) -> np.ndarray:
         indices = np.asarray(indices, dtype=np.int64)
         if len(indices) and not (indices.min() >= 0 and indices.max() < len(self)):
             raise IndexError(f"samples are 0 to {len(self) - 1}, got {indices.min()} to {indices.max()}")
-        gathered = np.empty((len(indices), self.sizes.tokens, self.sizes.d_token), np.float16)
+        gathered = np.empty((len(indices), *shards[0].shape[1:]), shards[0].dtype)
         shard, row = np.divmod(indices, self.samples_per_shard)
         for number in np.unique(shard):
             here = np.flatnonzero(shard == number)
-            gathered[here] = self.shards[number][row[here]]
+            gathered[here] = shards[number][row[here]]
         return gathered
 
     def split(self, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +152,9 @@ class FeatureCache:
         return self.splits[name]
 
 
-def _open_shards(run: Run, names: list[str], samples: int, per_shard: int, sizes: Sizes) -> tuple[np.ndarray, ...]:
+def _open_shards(
+    run: Run, names: list[str], samples: int, per_shard: int, shape: tuple[int, int], dtype: type
+) -> tuple[np.ndarray, ...]:
     expected = shard_lengths(samples, per_shard)
     if len(names) != len(expected):
         raise GhostError(f"{run.folder}: {samples} samples need {len(expected)} shards, {INDEX} lists {len(names)}")
@@ -131,7 +163,7 @@ def _open_shards(run: Run, names: list[str], samples: int, per_shard: int, sizes
         if not confined(run.folder, f"seed{run.seed}/{name}").is_file():
             raise GhostError(f"{run.folder}/seed{run.seed}/{name} is missing; run the step again")
         shard = np.load(run.path(name), mmap_mode="r", allow_pickle=False)
-        if shard.shape != (length, sizes.tokens, sizes.d_token) or shard.dtype != np.float16:
+        if shard.shape != (length, *shape) or shard.dtype != dtype:
             raise GhostError(f"{run.folder}/seed{run.seed}/{name} is {shard.dtype} {shard.shape}, not as {INDEX} says")
         shards.append(shard)
     return tuple(shards)
@@ -141,40 +173,75 @@ def shard_lengths(samples: int, per_shard: int) -> list[int]:
     return [min(per_shard, samples - start) for start in range(0, samples, per_shard)]
 
 
+def shard_range(shards: int, part: int, parts: int) -> range:
+    """The shards of part 1 to `parts`: one range after the other, as equal as can be."""
+    if not 1 <= part <= parts:
+        raise GhostError(f"part must be 1 to {parts}, got {part}")
+    return range(shards * (part - 1) // parts, shards * part // parts)
+
+
 def write_shards(
     folder: Path,
     samples: int,
     per_shard: int,
-    encode: Callable[[slice], np.ndarray],
+    encode: Callable[[slice], Encoded],
     facts: Mapping[str, Any],
-    done: Callable[[int, int], None] = lambda shard, shards: None,
+    done: Callable[[int, int], None] = lambda samples, of: None,
+    *,
+    part: int = 1,
+    parts: int = 1,
 ) -> tuple[str, ...]:
-    """Write tokens/<shard>.npy one at a time, then name all the files: `encode(slice of samples)` -> [n, T, D].
+    """Write the shards of a part one at a time, then name all their files: `encode(slice of samples)`.
 
-    `facts` say what the shards are made from. After every shard the index is written with them and the shard's hash;
-    so a run that was killed finds what it had, and keeps a shard when facts and hash are still right.
+    `facts` say what the shards are made from. After every shard an index is written with them and the shard's hashes;
+    so a run that was killed finds what it had, and keeps a shard when facts and hashes are still right. Parts have
+    indices of their own, so that jobs do not share a file; the whole, which is part 1 of 1, takes over what they made.
+    `done` is told how many samples are encoded, of those that had to be.
     """
-    index_path = folder / INDEX
-    known: dict[str, str] = {}
-    if index_path.is_file():
-        index = read_json(index_path)
-        if {key: index.get(key) for key in facts} == facts:
-            known = dict(index.get("shards", {}))
-    shards: dict[str, str] = {}
     lengths = shard_lengths(samples, per_shard)
-    for number, length in enumerate(lengths):
-        name = f"tokens/{number:05d}.npy"
-        path = folder / name
-        if not (name in known and path.is_file() and sha256(path) == known[name]):
-            with atomic(path) as temporary:
-                np.save(temporary, encode(slice(number * per_shard, number * per_shard + length)), allow_pickle=False)
-                shards[name] = sha256(temporary)
-        else:
-            shards[name] = known[name]
-        write_json(index_path, {**facts, "shards": {**known, **shards}})
-        done(number + 1, len(lengths))
-    write_json(index_path, {**facts, "shards": shards})
-    for stray in [*folder.glob(".*.tmp*"), *(folder / "tokens").iterdir()]:  # of a killed run, of other settings
-        if f"tokens/{stray.name}" not in shards:
-            stray.unlink()
-    return (INDEX, *shards)
+    wanted = shard_range(len(lengths), part, parts)
+    known = _known_shards(folder, facts)
+    kept = {number: files for number in wanted if (files := _right_files(folder, number, known))}
+    shards = {name: digest for files in kept.values() for name, digest in files.items()}
+    index = folder / (INDEX if parts == 1 else f"shards.{part}of{parts}.json")
+    left, encoded = sum(lengths[number] for number in wanted if number not in kept), 0
+    for number in wanted:
+        if number not in kept:
+            start = number * per_shard
+            shards |= _write_shard(folder, number, encode(slice(start, start + lengths[number])))
+            write_json(index, {**facts, "shards": {**known, **shards}})
+            encoded += lengths[number]
+            done(encoded, left)
+    write_json(index, {**facts, "shards": dict(sorted(shards.items()))})
+    if parts == 1:  # what is left of killed runs, of parts, of other settings
+        names = [*folder.glob(".*.tmp*"), *folder.glob("shards.*of*.json")]
+        for stray in [*names, *folder.glob(f"{TOKENS}/*"), *folder.glob(f"{ACTIONS}/*")]:
+            if str(stray.relative_to(folder)) not in shards:
+                stray.unlink()
+    return (INDEX, *sorted(shards))
+
+
+def _known_shards(folder: Path, facts: Mapping[str, Any]) -> dict[str, str]:
+    """The shards, with their hashes, that any index in the folder lists for the same facts."""
+    indices = [read_json(path) for path in sorted(folder.glob("shards*.json"))]
+    same = [index for index in indices if {key: index.get(key) for key in facts} == facts]
+    return {name: digest for index in same for name, digest in index.get("shards", {}).items()}
+
+
+def _right_files(folder: Path, number: int, known: Mapping[str, str]) -> dict[str, str]:
+    """The files of a shard, with their hashes, if it is known and every file is still right."""
+    files = {name: known[name] for kind in (TOKENS, ACTIONS) if (name := f"{kind}/{number:05d}.npy") in known}
+    right = all((folder / name).is_file() and sha256(folder / name) == digest for name, digest in files.items())
+    return files if right else {}
+
+
+def _write_shard(folder: Path, number: int, encoded: Encoded) -> dict[str, str]:
+    files = {}
+    for kind, values in ((TOKENS, encoded.tokens), (ACTIONS, encoded.actions)):
+        if values is not None:
+            name, content = f"{kind}/{number:05d}.npy", io.BytesIO()
+            np.save(content, values, allow_pickle=False)  # into memory: on a full disk np.save does not say what failed
+            with atomic(folder / name) as temporary:
+                temporary.write_bytes(content.getbuffer())
+                files[name] = sha256(temporary)
+    return files

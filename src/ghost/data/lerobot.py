@@ -113,7 +113,7 @@ class LeRobotDataset:
     def episode(self, index: int) -> Episode:
         """The steps of one episode, every column that its file has."""
         meta = self._meta(index)
-        path = self._file("data_path", "data", meta)
+        path = self.data_file(index)
         if self._read is None or self._read[0] != path:
             self._read = (path, _read_parquet(path))
         table = self._read[1]
@@ -145,11 +145,20 @@ class LeRobotDataset:
         wrong = [step for step in steps if not 0 <= step < meta["length"]]
         if wrong:
             raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
-        path = self._file("video_path", f"videos/{key}", meta, video_key=key)
+        path = self.video_file(index, key)
         # v3 puts episodes one after the other into a video; frame k of the episode stands at k / fps after its start.
         first = round(float(meta.get(f"videos/{key}/from_timestamp", 0.0)) * self.fps)
         decoded = dict(_decode(path, self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
+
+    def data_file(self, index: int) -> Path:
+        """The parquet file that holds an episode's steps."""
+        return self._file("data_path", "data", self._meta(index))
+
+    def video_file(self, index: int, camera: str) -> Path:
+        """The video that holds what a camera saw of an episode."""
+        key = self._camera(camera)
+        return self._file("video_path", f"videos/{key}", self._meta(index), video_key=key)
 
     def _meta(self, index: int) -> Mapping[str, Any]:
         if not 0 <= index < len(self):

@@ -1,0 +1,120 @@
+"""A recorded LeRobot data set, v2.0 to v3.0, as demonstrations: `--config demos=<folder>`.
+
+    python -m ghost.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
+
+The data set keeps its version and its tree. Two things change: states and actions are normalised, dimension by
+dimension, so that the smallest recorded value is -1 and the largest 1 (a dimension that never changes is 0), as
+GR00T N1.5 has them; meta/normalisation.json holds the raw values of -1 and 1. Statistics of the raw values are left
+out. Videos are linked where the file system can, else copied.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ghost.data.dual_arm import FOLDER, TASKS
+from ghost.data.dual_arm import STAND_IN as DATA_SET
+from ghost.data.lerobot import ACTION, STATE, LeRobotDataset
+from ghost.errors import GhostError
+from ghost.files import atomic, confined, write_json
+from ghost.outcome import Outcome, Row
+
+STAND_IN = ""  # found out by looking: only the paper's own data set stands for itself
+EPISODES = 2196  # of the paper's
+META = ("info.json", "modality.json", "tasks.jsonl", "tasks.parquet", "episodes.jsonl", "episodes/**/*.parquet")
+NORMALISATION = "meta/normalisation.json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    path: str
+
+
+def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
+    """Write the data set into the run's folder."""
+    dataset = LeRobotDataset.open(Path(settings.path))
+    root = folder / FOLDER
+    shutil.rmtree(root, ignore_errors=True)  # of a killed run, of another data set
+    source = dataset.folder
+    tables = sorted({dataset.data_file(index) for index in range(len(dataset))})
+    videos = sorted({dataset.video_file(k, camera) for k in range(len(dataset)) for camera in dataset.cameras})
+    limits = {name: _limits(_columns(tables, name), source, name) for name in (STATE, ACTION)}
+    for path in tables:
+        _write_normalised(path, root / path.relative_to(source), limits)
+    for path in videos:
+        _link(path, root / path.relative_to(source))
+    meta = sorted(path for pattern in META for path in (source / "meta").glob(pattern))
+    for path in meta:
+        confined(source, str(path.relative_to(source)))
+        target = root / path.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    raw = {name: {"min": low.tolist(), "max": high.tolist()} for name, (low, high) in limits.items()}
+    write_json(root / NORMALISATION, {"state": raw[STATE], "action": raw[ACTION]})
+
+    steps = dataset.lengths()
+    rows = [Row("all", "episodes", len(dataset)), Row("all", "steps", float(steps.sum()))]
+    files = [str(path.relative_to(source)) for path in (*tables, *videos, *meta)]
+    published = len(dataset) == EPISODES and set(dataset.tasks.values()) == {task.name for task in TASKS}
+    names = tuple(f"{FOLDER}/{name}" for name in (*files, NORMALISATION))
+    return Outcome(rows, files=names, stand_ins=() if published else (DATA_SET,))
+
+
+def _columns(tables: Iterable[Path], name: str) -> Iterable[np.ndarray]:
+    """A column of every file: [steps, d]."""
+    for path in tables:
+        try:
+            column = pq.read_table(path, columns=[name])[name]
+        except (pa.ArrowInvalid, KeyError, OSError) as error:
+            raise GhostError(f"{path}: no column {name!r} to read ({str(error).splitlines()[0]})") from None
+        yield _values(column, path, name)
+
+
+def _values(column: pa.ChunkedArray, path: Path, name: str) -> np.ndarray:
+    try:
+        values = np.stack(column.to_numpy()).astype(np.float64)
+    except ValueError:
+        raise GhostError(f"{path}: column {name!r} has rows of unequal length") from None
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise GhostError(f"{path}: column {name!r} must hold vectors of finite numbers")
+    return np.asarray(values)
+
+
+def _limits(columns: Iterable[np.ndarray], source: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest value of every dimension [d]."""
+    lows, highs = zip(*((values.min(axis=0), values.max(axis=0)) for values in columns), strict=True)
+    if len({low.shape for low in lows}) != 1:
+        raise GhostError(f"{source}: column {name!r} is not as wide in every file")
+    return np.min(lows, axis=0), np.max(highs, axis=0)
+
+
+def normalised(raw: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """raw [..., d] -> [-1, 1] float32; 0 where a dimension never changes."""
+    span = np.where(high > low, high - low, 1.0)
+    return np.asarray(np.where(high > low, 2 * (raw - low) / span - 1, 0.0), dtype=np.float32)
+
+
+def _write_normalised(path: Path, to: Path, limits: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    table = pq.read_table(path)
+    for name, (low, high) in limits.items():
+        values = normalised(_values(table[name], path, name), low, high)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+        table = table.set_column(table.column_names.index(name), name, column)
+    with atomic(to) as temporary:
+        pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
+
+
+def _link(path: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(path, to)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(path, to)

@@ -1,0 +1,94 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ghost.data.lerobot import LeRobotDataset
+from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.recorded import Settings, make
+from ghost.errors import GhostError
+from ghost.files import read_json
+
+CAMERA = "observation.images.top"
+LENGTHS = (7, 12, 9)
+
+
+def recordings():
+    rng, made = np.random.default_rng(0), []
+    for length in LENGTHS:
+        action = 100 * rng.normal(size=(length, 3)) + np.array([0, 50, 0])
+        action[:, 2] = 4.0  # a joint that never moves
+        columns = {
+            "observation.state": rng.normal(size=(length, 2)).astype(np.float32),
+            "action": action.astype(np.float32),
+            "phase": np.arange(length),
+        }
+        video = np.full((length, 32, 32, 3), 90, np.uint8)
+        made.append(Recording("fold", columns, {CAMERA: video}))
+    return made
+
+
+@pytest.fixture(params=["v2.0", "v2.1", "v3.0"])
+def source(tmp_path, request):
+    write_dataset(tmp_path / "set", recordings(), fps=10, robot="test", version=request.param, episodes_per_file=2)
+    return tmp_path / "set"
+
+
+def test_values_are_normalised_and_the_rest_is_kept(tmp_path, source):
+    outcome = make(Settings(str(source)), seed=0, folder=tmp_path / "run")
+    data = LeRobotDataset.open(tmp_path / "run/dataset")
+    raw = np.concatenate([recording.columns["action"] for recording in recordings()]).astype(float)
+    low, high = raw.min(axis=0), raw.max(axis=0)
+    limits = read_json(tmp_path / "run/dataset/meta/normalisation.json")
+    np.testing.assert_allclose(limits["action"]["min"], low)
+    np.testing.assert_allclose(limits["action"]["max"], high)
+    for index, recording in enumerate(recordings()):
+        episode = data.episode(index)
+        back = low + (episode.action + 1) / 2 * (high - low)
+        np.testing.assert_allclose(back[:, :2], recording.columns["action"][:, :2], rtol=1e-4, atol=1e-3)
+        assert not episode.action[:, 2].any()
+        np.testing.assert_array_equal(episode.columns["phase"], recording.columns["phase"])
+        assert data.frames(index, "top", [0, LENGTHS[index] - 1]).shape == (2, 32, 32, 3)
+    both = np.concatenate([data.episode(index).action[:, :2] for index in range(3)])
+    assert (both.min(), both.max()) == (-1, 1)
+    files = {str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    assert set(outcome.files) == files
+    assert not any("stats" in name for name in files)  # of raw values
+    assert outcome.stand_ins == ("dual-arm data set",)  # three episodes are not the paper's
+    original = LeRobotDataset.open(source).episode(0).action  # the source is as it was
+    np.testing.assert_array_equal(original, recordings()[0].columns["action"])
+
+
+def test_the_same_data_set_gives_the_same_bytes(tmp_path, source):
+    runs = [make(Settings(str(source)), seed=0, folder=tmp_path / name).files for name in ("a", "b")]
+    assert runs[0] == runs[1]
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in runs[0])
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (None, "no column 'action' to read"),
+        ([[1.0, 2.0], [1.0]], "column 'action' has rows of unequal length"),
+        ([[1.0, float("nan")], [1.0, 2.0]], "column 'action' must hold vectors of finite numbers"),
+        ([1.0, 2.0], "column 'action' must hold vectors of finite numbers"),
+    ],
+)
+def test_a_bad_column_is_one_line(tmp_path, source, column, message):
+    path = sorted((source / "data").rglob("*.parquet"))[0]
+    table = pq.read_table(path)
+    number = table.column_names.index("action")
+    if column is None:
+        table = table.remove_column(number)
+    else:
+        table = table.slice(0, 2).set_column(number, "action", pa.array(column))
+    pq.write_table(table, path)
+    with pytest.raises(GhostError) as error:
+        make(Settings(str(source)), seed=0, folder=tmp_path / "run")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_that_is_no_data_set_is_one_line(tmp_path):
+    with pytest.raises(GhostError, match=r"is no LeRobot data set: it has no meta/info\.json"):
+        make(Settings(str(tmp_path)), seed=0, folder=tmp_path / "run")
