@@ -24,6 +24,40 @@ def audit(cell: tyro.conf.Positional[str], scale: str = "laptop") -> None:
     print(lookup(load({"scale": scale}), cell))
 
 
+def claims(
+    claim: tyro.conf.Positional[str] = "",
+    scale: str = "laptop",
+    json: bool = False,
+    fail_on: tuple[str, ...] = ("different",),
+) -> int:
+    """What our cells say to every number that the article publishes; exit code 1 if any verdict is in --fail-on.
+
+    Args:
+        claim: a claim such as tab:lightweight/CVAE/p, a prefix, or a verdict; all, counted, if left out.
+        scale: smoke, laptop or paper.
+        json: every verdict as JSON.
+        fail_on: verdicts that fail; `--fail-on different inconsistent` for more.
+    """
+    import dataclasses
+
+    from ghost.claims.report import explain, judge, overview
+    from ghost.claims.verdicts import VERDICTS
+    from ghost.config import load
+    from ghost.errors import GhostError, did_you_mean
+    from ghost.files import canonical
+
+    for name in fail_on:
+        if name not in VERDICTS:
+            raise GhostError(f"no verdict {name!r}{did_you_mean(name, VERDICTS)}")
+    ledger, verdicts = judge(load({"scale": scale}))
+    if json:
+        chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
+        print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))
+    else:
+        print(explain(claim, ledger, verdicts) if claim else overview(verdicts))
+    return 1 if any(verdict.verdict in fail_on for verdict in verdicts) else 0
+
+
 def lint(scale: str = "laptop") -> int:
     """Find typed numbers and unknown cells in the report's text.
 
@@ -87,6 +121,7 @@ def lock() -> None:
 def main() -> None:
     commands: dict[str, Callable[..., Any]] = {
         "audit": audit,
+        "claims": claims,
         "lint": lint,
         "plan": plan,
         "dvc": dvc,
