@@ -90,12 +90,16 @@ def _artefact_stage(artefact: Artefact, config: Config) -> Stage:
 def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
     data, text = (
         config.data,
-        ("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
+        (
+            *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
+            *("paper/claims.yaml", "paper/sentences.yaml"),
+        ),
     )
     steps = ("collect", "numbers", "typeset", "audit.__main__", "notebook")
     metrics = str(data / "metrics.json")
     made = [data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
-    targets = [str(path) for path in (config.pdf, config.generated / "numbers.tex", *made)]
+    generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
+    targets = [str(path) for path in (config.pdf, *generated, *made)]
     deps = (*ALWAYS, *text, *_code(*(f"ghost.{step}" for step in steps)), *(out for a in artefacts for out in a.outs))
     return Stage("paper", deps, (*targets, metrics), metrics=metrics)
 

@@ -26,18 +26,24 @@ rule collect:
 rule numbers:
     input:
         cells=rules.collect.output.cells,
+        ledger="paper/claims.yaml",
+        sentences="paper/sentences.yaml",
     output:
         numbers=scale.generated / "numbers.tex",
+        provenance=scale.generated / "provenance_entries.tex",
+        verdicts=scale.generated / "verdict_entries.tex",
     log:
         f"logs/{scale.scale}/numbers.log",
     conda:
         "../../environment.yml"
     params:
         built=[artefact.id for artefact in BUILT.values()],
+        out=scale.generated,
+        page=os.path.relpath(scale.data / "audit.html", scale.pdf.parent),
         scale=scale.scale,
         code=code_hash("ghost.numbers"),
     shell:
-        "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {output.numbers:q}"
+        "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {params.out:q} --page {params.page:q}"
         " --built {params.built} > {log:q} 2>&1"
 
 
@@ -47,7 +53,7 @@ rule typeset:
         text=sorted(map(str, [*Path("paper/sections").glob("*.tex"), *Path("paper/tables").glob("*.jinja")])),
         style="paper/ghost.sty",
         references="paper/references.bib",
-        numbers=rules.numbers.output.numbers,
+        numbers=rules.numbers.output,
         cells=rules.collect.output.cells,
         figures=expand(scale.figures / "{label}.pgf", label=LABELS["plot"] + LABELS["draw"]),
         tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),

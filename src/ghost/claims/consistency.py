@@ -282,7 +282,7 @@ def _relation(relation: Relation, ledger: Ledger) -> Finding:
 def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, str]:
     """Whether an expression holds for some numbers, and which these were.
 
-    `mean(id)` is a number, `std(id)` its deviation; `means(pattern, but)` are all that match a pattern, but one.
+    `mean(id)` is a number, `std(id)` its deviation; `means(id with {}, names)` are many.
     """
     used: dict[str, str] = {}
 
@@ -292,14 +292,14 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, str]
         used[identity] = " ± ".join(f"{value:.6g}" for value in values[identity])
         return values[identity][index]
 
-    def take_all(pattern: str, but: str, index: int) -> list[float]:
-        return [take(identity, index) for identity in values if fnmatchcase(identity, pattern) and identity != but]
+    def take_all(template: str, names: list[str], index: int) -> list[float]:
+        return [take(template.replace("{}", name), index) for name in names]
 
     functions: dict[str, Callable[..., Any]] = {
         "mean": lambda identity: take(identity, 0),
         "std": lambda identity: take(identity, 1),
-        "means": lambda pattern, but="": take_all(pattern, but, 0),
-        "stds": lambda pattern, but="": take_all(pattern, but, 1),
+        "means": lambda template, names: take_all(template, names, 0),
+        "stds": lambda template, names: take_all(template, names, 1),
     }
     result = bool(evaluate(holds, functions))
     return result, ", ".join(f"{identity} {text}" for identity, text in used.items())

@@ -40,6 +40,7 @@ VERDICTS = (
     "inconsistent",
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
+HARDWARE = "RTX 5090"
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -94,9 +95,9 @@ def _judge(
     doubts = [*(f"stand-in: {name}" for name in cell["stand_ins"]), *(["reduced scale"] if reduced else [])]
     if doubts:
         return say("not comparable", "; ".join(doubts))
-    if claim.judge == "hardware":
-        models = sorted({devices.get(run, "") or "no GPU" for run in cell["runs"]})
-        return say("not comparable", f"measured on {', '.join(models) or 'other hardware'}; the article: RTX 5090")
+    models = sorted({devices.get(run, "unknown") or "no GPU" for run in cell["runs"]})
+    if claim.judge == "hardware" and not all(HARDWARE in model for model in models):
+        return say("not comparable", f"measured with {', '.join(models)}; the article: {HARDWARE}")
     factor = SCALE.get(cell["unit"], 1.0) / SCALE[claim.unit] if claim.unit in SCALE else 1.0
     return say(*JUDGES[claim.judge](claim, ledger, cell, factor))
 
@@ -162,6 +163,7 @@ JUDGES: dict[str, Callable[[Claim, Ledger, Mapping[str, Any], float], tuple[str,
     "exact": _exact,
     "significance": _significance,
     "statistical": _statistical,
+    "hardware": _statistical,
 }
 
 
@@ -218,7 +220,7 @@ def _judge_relation(relation: Relation, cells: Cells, contradictions: list[Findi
         return say("inconsistent", "", f"the article's own numbers say otherwise: {contradictions[0].says}{note}")
     try:
         holds, said = predicate(relation.holds, values(cells))
-    except (GhostError, ValueError):  # a cell is missing: min() of nothing, or no such id
+    except GhostError:  # a cell is missing
         return say("not attempted", "", "not every number of it has a cell")
     used = [cells[identity] for identity in cells if f"{identity} " in f"{said}, "]
     doubts = sorted({name for cell in used for name in cell["stand_ins"]})
