@@ -16,31 +16,9 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from conftest import call, copy_project
+from conftest import SMOKE, call, copy_project
 
-SMOKE = ("--config", "scale=smoke")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory) -> tuple[Path, dict[str, bytes]]:
-    """A copy in which the smoke DAG has run once, and the files that this first run made."""
-    folder = copy_project(tmp_path_factory.mktemp("project"))
-    done = call(folder, "snakemake", "all", *SMOKE)
-    assert re.search(r"\d+ of \d+ jobs done", done.stderr)
-    assert "\x1b" not in done.stderr
-    made = [path for path in (folder / "data/smoke").rglob("*") if path.is_file()]
-    return folder, {str(path.relative_to(folder)): path.read_bytes() for path in made}
-
-
-@pytest.fixture(scope="module")
-def project(built) -> Path:
-    return built[0]
-
-
-@pytest.fixture(scope="module")
-def reference(built) -> dict[str, bytes]:
-    return built[1]
 
 
 @pytest.fixture

@@ -11,17 +11,42 @@ import tyro
 from ghost.errors import exit_on_error
 
 
-def audit(cell: tyro.conf.Positional[str], scale: str = "laptop") -> None:
-    """Which runs produced a number of the report.
+def audit(
+    cell: tyro.conf.Positional[str] = "",
+    scale: str = "laptop",
+    run: str = "",
+    seed: int | None = None,
+    host: str = "",
+    gpu: str = "",
+    commit: str = "",
+    file: str = "",
+    verify: bool = False,
+    diff: tuple[Path, Path] | None = None,
+    json: bool = False,
+) -> int:
+    """Which runs produced a number, and which numbers a run produced.
 
     Args:
         cell: a cell such as fig:switch_speed/ghost_n5/steps_to_converge, or a prefix such as fig:switch_speed.
         scale: smoke, laptop or paper.
+        run: everything that rests on the run whose id begins so.
+        seed: everything that rests on runs with this seed.
+        host: everything that rests on runs of this machine.
+        gpu: everything that rests on runs on this GPU: its UUID or model.
+        commit: everything that rests on runs of the commit that begins so.
+        file: everything that rests on runs that read, wrote or ran this file: a path or the beginning of a sha256.
+        verify: hash every file, compute every cell anew, compare with the text of the PDF; exit code 1 on a problem.
+        diff: two builds, such as data/laptop here and in another checkout: which cells differ, and why.
+        json: the answer as JSON.
     """
-    from ghost.audit.lookup import lookup
+    from ghost.audit.affected import Query
+    from ghost.audit.answer import answer
     from ghost.config import load
 
-    print(lookup(load({"scale": scale}), cell))
+    query = Query(run, seed, host, gpu, commit, file)
+    text, code = answer(load({"scale": scale}), cell, query, verify=verify, diff=diff, json=json)
+    print(text)
+    return code
 
 
 def claims(

@@ -7,6 +7,7 @@ by comparison, and goes into the records and onto the PDF's stamp.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,11 @@ class Config:
     @property
     def pdf(self) -> Path:
         return self.home / "paper" / "ghost.pdf"
+
+    @property
+    def page(self) -> str:
+        """The way from the PDF to the audit page, for its links."""
+        return os.path.relpath(self.data / "audit.html", self.pdf.parent)
 
     def experiment(self, name: str) -> Experiment:
         return next(row for row in self.experiments if row.name == name)

@@ -39,7 +39,7 @@ rule numbers:
     params:
         built=[artefact.id for artefact in BUILT.values()],
         out=scale.generated,
-        page=os.path.relpath(scale.data / "audit.html", scale.pdf.parent),
+        page=scale.page,
         scale=scale.scale,
         code=code_hash("ghost.numbers"),
     shell:

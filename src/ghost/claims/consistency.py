@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import Claim, Derived, Ledger, Relation, numbers
@@ -208,7 +208,7 @@ class Article:
 
 
 def _p(t: float, pairs: float) -> float:
-    return float(2 * stats.t.sf(t, pairs - 1))
+    return float(2 * stdtr(pairs - 1, -t))
 
 
 # ------------------------------------------------------------------------------------------------------------- both

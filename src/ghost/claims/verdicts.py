@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from ghost.claims.consistency import Finding, findings, predicate
 from ghost.claims.expressions import evaluate
@@ -151,10 +151,10 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
     )
     if error == 0:
         return ("equivalent" if abs(difference) <= margin else "different"), said
-    half = float(stats.t.ppf(0.95, freedom)) * error
+    half = float(stdtrit(freedom, 0.95)) * error
     if abs(difference) + half <= margin:
         return "equivalent", said
-    if float(2 * stats.t.sf(abs(difference) / error, freedom)) < 0.05:
+    if float(2 * stdtr(freedom, -abs(difference) / error)) < 0.05:
         return "different", said
     return "not enough runs", said
 
@@ -189,7 +189,7 @@ def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
     if not cell["interval"] or cell["n"] < 2:
         return None
     low, high = map(float, cell["interval"])
-    return (high - low) / 2 / float(stats.t.ppf(0.975, cell["n"] - 1)) * factor
+    return (high - low) / 2 / float(stdtrit(cell["n"] - 1, 0.975)) * factor
 
 
 def _table_value(expression: str) -> float:
