@@ -127,7 +127,7 @@ def test_editing_a_network_reruns_what_imports_it(project, edited):
 
 def test_editing_one_plot_redraws_just_it(project, edited):
     edited("src/ghost/plots/dwell_time.py", 'panel(right, "b", "Lemma 1")', 'panel(right, "b", "Lemma")')
-    assert planned(project) == {"plot dwell_time", "typeset"}
+    assert planned(project) == {"plot dwell_time", "typeset", "audit"}
 
 
 def test_editing_one_decoder_retrains_just_it(project, edited):

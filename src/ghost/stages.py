@@ -24,6 +24,7 @@ from ghost.table import Artefact, Experiment
 HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
 PARAMETERS = "config/laptop.yaml"
 NOTEBOOK = "notebooks/ghost_walkthrough.html"
+PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
 ALWAYS = ("Snakefile", "src/ghost/experiments", "src/ghost/table.py")
 
 
@@ -92,7 +93,7 @@ def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
         config.data,
         (
             *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
-            *("paper/claims.yaml", "paper/sentences.yaml"),
+            *("paper/claims.yaml", "paper/sentences.yaml", *PAGE),
         ),
     )
     steps = ("collect", "numbers", "typeset", "audit.__main__", "notebook")

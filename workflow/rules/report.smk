@@ -94,6 +94,10 @@ rule audit:
     input:
         cells=rules.collect.output.cells,
         manifests=MANIFESTS,
+        ledger="paper/claims.yaml",
+        page=["src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js"],
+        tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
+        figures=expand(scale.figures / "{label}.png", label=LABELS["plot"] + LABELS["draw"]),
     output:
         page=scale.data / "audit.html",
     log:
@@ -105,4 +109,4 @@ rule audit:
         code=code_hash("ghost.audit.__main__"),
     shell:
         "python -m ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
-        " --out {output.page:q} > {log:q} 2>&1"
+        " --tables {input.tables:q} --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"
