@@ -97,6 +97,20 @@ def lint(scale: str = "laptop") -> int:
     return 1 if complaints else 0
 
 
+def ready(scale: str = "laptop") -> int:
+    """What keeps the report from being camera-ready; exit code 1 if anything does.
+
+    Args:
+        scale: smoke, laptop or paper.
+    """
+    from ghost.config import load
+    from ghost.readiness import blockers
+
+    found = blockers(load({"scale": scale}))
+    print("\n".join([*found, f"{len(found)} in the way" if found else "camera-ready"]))
+    return 1 if found else 0
+
+
 def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
     """What a build would cost: jobs, CPU and GPU hours, what is cached, the critical path.
 
@@ -148,6 +162,7 @@ def main() -> None:
         "audit": audit,
         "claims": claims,
         "lint": lint,
+        "ready": ready,
         "plan": plan,
         "dvc": dvc,
         "snapshot": snapshot,

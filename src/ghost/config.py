@@ -30,6 +30,7 @@ class Config:
 
     scale: str
     experiments: tuple[Experiment, ...]
+    camera_ready: bool = False  # refuse what a draft only marks
 
     @property
     def data(self) -> Path:
@@ -114,7 +115,7 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
         for name, settings in (asked.get("experiments") or {}).items():
             _known([row for row in rows if row.name == name], name, "experiment", [row.name for row in rows])
             rows = [_resized(row, settings or {}) if row.name == name else row for row in rows]
-    return Config(scale, tuple(rows))
+    return Config(scale, tuple(rows), str(overrides.get("camera_ready", False)).lower() == "true")
 
 
 def _known(found: list[Experiment], name: str, what: str, known: list[str]) -> list[Experiment]:

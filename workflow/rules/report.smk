@@ -66,10 +66,11 @@ rule typeset:
     params:
         figures=scale.figures,
         generated=scale.generated,
+        ready=f"python -m ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
         code=code_hash("ghost.typeset"),
     shell:
-        "python -m ghost.typeset --main {input.main:q} --figures {params.figures:q} --generated {params.generated:q}"
-        " --cells {input.cells:q} --out {output.pdf:q} > {log:q} 2>&1"
+        "({params.ready} python -m ghost.typeset --main {input.main:q} --figures {params.figures:q}"
+        " --generated {params.generated:q} --cells {input.cells:q} --out {output.pdf:q}) > {log:q} 2>&1"
 
 
 rule notebook:
