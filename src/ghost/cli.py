@@ -111,6 +111,19 @@ def ready(scale: str = "laptop") -> int:
     return 1 if found else 0
 
 
+def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
+    """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
+
+    Args:
+        out: the zip to write.
+        scale: smoke, laptop or paper.
+    """
+    from ghost.audit.bundle import bundle as write_bundle
+    from ghost.config import load
+
+    print(write_bundle(load({"scale": scale}), out))
+
+
 def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
     """What a build would cost: jobs, CPU and GPU hours, what is cached, the critical path.
 
@@ -163,6 +176,7 @@ def main() -> None:
         "claims": claims,
         "lint": lint,
         "ready": ready,
+        "bundle": bundle,
         "plan": plan,
         "dvc": dvc,
         "snapshot": snapshot,
