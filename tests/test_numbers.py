@@ -115,7 +115,8 @@ def test_hostile_text_from_data_is_printed_and_never_run(tmp_path, root, monkeyp
     used = " ".join(rf"\cell{{tab:t/h{number}}}" for number in range(len(HOSTILE)))
     (tmp_path / "main.tex").write_text(
         r"\documentclass[journal]{IEEEtran}\usepackage{ghost}\input{numbers}\begin{document}\sloppy "
-        rf"{used} \input{{tab_t}} \begin{{ghostlist}}\input{{provenance_entries}}\input{{verdict_entries}}\end{{ghostlist}}"
+        rf"{used} \input{{tab_t}} \begin{{ghostlist}}\input{{provenance_entries}}"
+        r"\input{verdict_entries}\end{ghostlist}"
         r"\end{document}"
     )
     shutil.copy(root / "paper/ghost.sty", tmp_path)

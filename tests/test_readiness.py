@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ghost.claims.sentences import Sentence, read_sentences, supported
+from ghost.claims.sentences import USED, Sentence, read_sentences, supported
 from ghost.config import load
 from ghost.errors import GhostError
 from ghost.lint import lint_text
@@ -55,6 +55,11 @@ def test_predicates_of_the_report_are_expressions_over_cells_that_exist(root):
     cells = {identity: {"value": value, "shown": "1 ± 1"} for identity, value in declared.items()}
     for sentence in read_sentences(root / "paper/sentences.yaml"):
         assert "there is no" not in supported(sentence, cells).because, sentence.id
+
+
+def test_every_predicate_is_bound_to_a_sentence(root):
+    used = {name for path in (root / "paper/sections").glob("*.tex") for name in USED.findall(path.read_text())}
+    assert used == {sentence.id for sentence in read_sentences(root / "paper/sentences.yaml")}
 
 
 def test_sentences_of_another_form_are_named(tmp_path):
