@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from ghost.outcome import Outcome, Row
 from ghost.records import record_runs
 
 ROOT = Path(__file__).parents[1]
+SMOKE = ("--config", "scale=smoke")
 
 
 @pytest.fixture
@@ -110,3 +112,24 @@ def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
 
     record_runs(tiny_row, ("ghost.simulate",), manifest, run)
     return manifest
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> tuple[Path, dict[str, bytes]]:
+    """A copy in which the smoke DAG has run once, and the files that this first run made."""
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    done = call(folder, "snakemake", "all", *SMOKE)
+    assert re.search(r"\d+ of \d+ jobs done", done.stderr)
+    assert "\x1b" not in done.stderr
+    made = [path for path in (folder / "data/smoke").rglob("*") if path.is_file()]
+    return folder, {str(path.relative_to(folder)): path.read_bytes() for path in made}
+
+
+@pytest.fixture(scope="session")
+def project(built) -> Path:
+    return built[0]
+
+
+@pytest.fixture(scope="session")
+def reference(built) -> dict[str, bytes]:
+    return built[1]

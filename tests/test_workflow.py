@@ -16,31 +16,9 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from conftest import call, copy_project
+from conftest import SMOKE, call, copy_project
 
-SMOKE = ("--config", "scale=smoke")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory) -> tuple[Path, dict[str, bytes]]:
-    """A copy in which the smoke DAG has run once, and the files that this first run made."""
-    folder = copy_project(tmp_path_factory.mktemp("project"))
-    done = call(folder, "snakemake", "all", *SMOKE)
-    assert re.search(r"\d+ of \d+ jobs done", done.stderr)
-    assert "\x1b" not in done.stderr
-    made = [path for path in (folder / "data/smoke").rglob("*") if path.is_file()]
-    return folder, {str(path.relative_to(folder)): path.read_bytes() for path in made}
-
-
-@pytest.fixture(scope="module")
-def project(built) -> Path:
-    return built[0]
-
-
-@pytest.fixture(scope="module")
-def reference(built) -> dict[str, bytes]:
-    return built[1]
 
 
 @pytest.fixture
@@ -149,7 +127,7 @@ def test_editing_a_network_reruns_what_imports_it(project, edited):
 
 def test_editing_one_plot_redraws_just_it(project, edited):
     edited("src/ghost/plots/dwell_time.py", 'panel(right, "b", "Lemma 1")', 'panel(right, "b", "Lemma")')
-    assert planned(project) == {"plot dwell_time", "typeset"}
+    assert planned(project) == {"plot dwell_time", "typeset", "audit"}
 
 
 def test_editing_one_decoder_retrains_just_it(project, edited):
@@ -220,6 +198,45 @@ def test_every_number_in_the_text_of_the_pdf_is_a_cell(project):
     for identity in used:
         number = re.sub(r"e([-+])0*(\d+)", lambda m: f"×10{m[1].strip('+')}{m[2]}", shown[identity]["shown"])
         assert number.replace(" ", "") in text, identity
+
+
+def links(pdf: Path) -> tuple[list[str], list[str], set[str]]:
+    """Names that links of a PDF go to, addresses that they go to, and the names there are."""
+    reader = pypdf.PdfReader(pdf)
+    actions = [annotation.get_object().get("/A", {}) for page in reader.pages for annotation in page.get("/Annots", [])]
+    inside = [str(action["/D"]) for action in actions if action.get("/S") == "/GoTo"]
+    outside = [str(action["/URI"]) for action in actions if action.get("/S") == "/URI"]
+    return inside, outside, set(reader.named_destinations)
+
+
+def test_every_number_of_the_pdf_links_to_its_provenance_and_on_to_the_audit_page(project):
+    inside, outside, names = links(project / "data/smoke/paper/ghost.pdf")
+    assert set(inside) <= names
+    linked = {name.removeprefix("prov:") for name in inside if name.startswith("prov:")}
+    for path in (project / "data/smoke/paper/generated").glob("tab_*.tex"):
+        numbers_of_table = re.findall(r"\\ghostlink\{prov:([^{}]*)\}", path.read_text())
+        assert numbers_of_table, path
+        assert set(numbers_of_table) <= linked
+        rest = re.sub(r"\\ghostlink\{[^{}]*\}\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}", "", path.read_text())
+        cells_left = [part for line in rest.splitlines() if "&" in line for part in line.split("&")[1:]]
+        assert not [part for part in cells_left if re.search(r"\d", re.sub(r"\\\w+(\{[^{}]*\})?", "", part))], path
+    for text in (project / "paper/sections").glob("*.tex"):
+        used = re.findall(r"\\cell\{([^}]*)\}", re.sub(r"(?<!\\)%.*", "", text.read_text()))
+        assert set(used) <= linked, text
+    page = (project / "data/smoke/audit.html").read_text()
+    targets = set(re.findall(r' id="([^"]*)"', page))
+    addresses = [address for address in outside if "audit.html" in address]
+    assert len(addresses) == len(cells(project))
+    for address in addresses:
+        path, _, fragment = address.partition("#")
+        assert (project / "data/smoke/paper" / path).resolve() == project / "data/smoke/audit.html"
+        assert fragment in targets
+
+
+def test_published_numbers_link_to_their_verdicts(project):
+    inside, _, names = links(project / "data/smoke/paper/ghost.pdf")
+    assert len([name for name in names if name.startswith("claim:")]) > 400
+    assert "claim:fig:switch_speed/gru_a0.30/steps_to_converge" in inside
 
 
 def test_the_smoke_pdf_is_stamped_on_every_page(project):

@@ -11,17 +11,76 @@ import tyro
 from ghost.errors import exit_on_error
 
 
-def audit(cell: tyro.conf.Positional[str], scale: str = "laptop") -> None:
-    """Which runs produced a number of the report.
+def audit(
+    cell: tyro.conf.Positional[str] = "",
+    scale: str = "laptop",
+    run: str = "",
+    seed: int | None = None,
+    host: str = "",
+    gpu: str = "",
+    commit: str = "",
+    file: str = "",
+    verify: bool = False,
+    diff: tuple[Path, Path] | None = None,
+    json: bool = False,
+) -> int:
+    """Which runs produced a number, and which numbers a run produced.
 
     Args:
         cell: a cell such as fig:switch_speed/ghost_n5/steps_to_converge, or a prefix such as fig:switch_speed.
         scale: smoke, laptop or paper.
+        run: everything that rests on the run whose id begins so.
+        seed: everything that rests on runs with this seed.
+        host: everything that rests on runs of this machine.
+        gpu: everything that rests on runs on this GPU: its UUID or model.
+        commit: everything that rests on runs of the commit that begins so.
+        file: everything that rests on runs that read, wrote or ran this file: a path or the beginning of a sha256.
+        verify: hash every file, compute every cell anew, compare with the text of the PDF; exit code 1 on a problem.
+        diff: two builds, such as data/laptop here and in another checkout: which cells differ, and why.
+        json: the answer as JSON.
     """
-    from ghost.audit.lookup import lookup
+    from ghost.audit.affected import Query
+    from ghost.audit.answer import answer
     from ghost.config import load
 
-    print(lookup(load({"scale": scale}), cell))
+    query = Query(run, seed, host, gpu, commit, file)
+    text, code = answer(load({"scale": scale}), cell, query, verify=verify, diff=diff, json=json)
+    print(text)
+    return code
+
+
+def claims(
+    claim: tyro.conf.Positional[str] = "",
+    scale: str = "laptop",
+    json: bool = False,
+    fail_on: tuple[str, ...] = ("different",),
+) -> int:
+    """What our cells say to every number that the article publishes; exit code 1 if any verdict is in --fail-on.
+
+    Args:
+        claim: a claim such as tab:lightweight/CVAE/p, a prefix, or a verdict; all, counted, if left out.
+        scale: smoke, laptop or paper.
+        json: every verdict as JSON.
+        fail_on: verdicts that fail; `--fail-on different inconsistent` for more.
+    """
+    import dataclasses
+
+    from ghost.claims.report import explain, judge, overview
+    from ghost.claims.verdicts import VERDICTS
+    from ghost.config import load
+    from ghost.errors import GhostError, did_you_mean
+    from ghost.files import canonical
+
+    for name in fail_on:
+        if name not in VERDICTS:
+            raise GhostError(f"no verdict {name!r}{did_you_mean(name, VERDICTS)}")
+    ledger, verdicts = judge(load({"scale": scale}))
+    if json:
+        chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
+        print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))
+    else:
+        print(explain(claim, ledger, verdicts) if claim else overview(verdicts))
+    return 1 if any(verdict.verdict in fail_on for verdict in verdicts) else 0
 
 
 def lint(scale: str = "laptop") -> int:
@@ -36,6 +95,33 @@ def lint(scale: str = "laptop") -> int:
     complaints = lint_folder(Path("paper"), read_cells(Path("data") / scale / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
+
+
+def ready(scale: str = "laptop") -> int:
+    """What keeps the report from being camera-ready; exit code 1 if anything does.
+
+    Args:
+        scale: smoke, laptop or paper.
+    """
+    from ghost.config import load
+    from ghost.readiness import blockers
+
+    found = blockers(load({"scale": scale}))
+    print("\n".join([*found, f"{len(found)} in the way" if found else "camera-ready"]))
+    return 1 if found else 0
+
+
+def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
+    """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
+
+    Args:
+        out: the zip to write.
+        scale: smoke, laptop or paper.
+    """
+    from ghost.audit.bundle import bundle as write_bundle
+    from ghost.config import load
+
+    print(write_bundle(load({"scale": scale}), out))
 
 
 def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
@@ -89,7 +175,10 @@ def lock() -> None:
 def main() -> None:
     commands: dict[str, Callable[..., Any]] = {
         "audit": audit,
+        "claims": claims,
         "lint": lint,
+        "ready": ready,
+        "bundle": bundle,
         "plan": plan,
         "dvc": dvc,
         "snapshot": snapshot,

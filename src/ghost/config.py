@@ -7,6 +7,7 @@ by comparison, and goes into the records and onto the PDF's stamp.
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Config:
     backbone: str = "standin"
     groot_python: str = GROOT_PYTHON
     feature_jobs: int = 1  # that share the caching of features
+    camera_ready: bool = False  # refuse what a draft only marks
 
     @property
     def data(self) -> Path:
@@ -56,6 +58,11 @@ class Config:
     @property
     def pdf(self) -> Path:
         return self.home / "paper" / "ghost.pdf"
+
+    @property
+    def page(self) -> str:
+        """The way from the PDF to the audit page, for its links."""
+        return os.path.relpath(self.data / "audit.html", self.pdf.parent)
 
     def experiment(self, name: str) -> Experiment:
         return next(row for row in self.experiments if row.name == name)
@@ -129,7 +136,8 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
                 kept = found[0].settings.keys() - table.own[name] | {"seeds"}
                 settings = {key: value for key, value in settings.items() if key in kept}
             rows = [_resized(row, settings) if row.name == name else row for row in rows]
-    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, int(chosen.get("feature_jobs", 1)))
+    jobs, ready = int(chosen.get("feature_jobs", 1)), str(overrides.get("camera_ready", False)).lower() == "true"
+    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, jobs, ready)
 
 
 def find_groot_python(config: Config) -> str:

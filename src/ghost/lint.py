@@ -34,7 +34,7 @@ BLANKED = (
     re.compile(r"\\\[.*?\\\]", re.DOTALL),
     re.compile(
         r"\\(?:label|ref|eqref|autoref|pageref|cite|input|include|includegraphics|bibliography|bibliographystyle|"
-        r"hypersetup|hyperref|url|href|usepackage|documentclass|cell|published|const|begin|end)\*?"
+        r"hypersetup|hyperref|url|href|usepackage|documentclass|cell|published|const|verdicts|holds|begin|end)\*?"
         r"(?:\[[^\]]*\])?\{[^{}]*\}"
     ),
     re.compile(r"\\ghost(?:figure|table)(?:\[[^\]]*\])?\{[^{}]*\}"),

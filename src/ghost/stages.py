@@ -25,6 +25,7 @@ HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
 PARAMETERS = "config/laptop.yaml"
 NOTEBOOK = "notebooks/ghost_walkthrough.html"
 NOTEBOOK_SOURCE = "workflow/notebooks/ghost_walkthrough.py"
+PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
 ALWAYS = ("Snakefile", "src/ghost/experiments", "src/ghost/table.py")
 
 
@@ -91,12 +92,16 @@ def _artefact_stage(artefact: Artefact, config: Config) -> Stage:
 def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
     data, text = (
         config.data,
-        ("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
+        (
+            *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
+            *("paper/claims.yaml", "paper/sentences.yaml", *PAGE),
+        ),
     )
     steps = ("collect", "numbers", "typeset", "audit.__main__", "notebook")
     metrics = str(data / "metrics.json")
     made = [data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
-    targets = [str(path) for path in (config.pdf, config.generated / "numbers.tex", *made)]
+    generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
+    targets = [str(path) for path in (config.pdf, *generated, *made)]
     code = _code(*(f"ghost.{step}" for step in steps), *imports(ROOT.parents[1] / NOTEBOOK_SOURCE))
     deps = (*ALWAYS, *text, *code, *(out for a in artefacts for out in a.outs))
     return Stage("paper", deps, (*targets, metrics), metrics=metrics)

@@ -1,7 +1,7 @@
 r"""A table of the report: `python -m ghost.tabulate --template tab_x.tex.jinja --cells tab_x.jsonl --out tab_x.tex`.
 
-The template holds the tabular alone, in LaTeX, with `<< cell('name') >>` where a number stands. So the authors'
-manuscript can \input it in place of its own.
+The template holds the tabular alone, in LaTeX, with `<< cell('name') >>` where a number stands. Each number links to
+its entry in the provenance appendix; in a manuscript that has none, such as the authors' own, it is just the number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import tyro
 from ghost.cells import read_cells
 from ghost.errors import GhostError, did_you_mean, exit_on_error
 from ghost.files import write_text
+from ghost.provenance import anchor
 from ghost.tex import escape, number
+
+HEAD = "\\providecommand{\\ghostlink}[2]{#2}%\n"
 
 
 def tabulate(artefact: str, template: Path, cells: Path, out: Path) -> None:
@@ -33,7 +36,8 @@ def tabulate(artefact: str, template: Path, cells: Path, out: Path) -> None:
         if identity not in by_id:
             raise GhostError(f"{template}: no cell {identity}{did_you_mean(identity, by_id)}")
         shown = by_id[identity]["shown"]
-        return rf"\texttt{{{escape(shown)}}}" if shown.endswith(".py") else number(shown)
+        text = rf"\texttt{{{escape(shown)}}}" if shown.endswith(".py") else number(shown)
+        return rf"\ghostlink{{prov:{anchor(identity)}}}{{{text}}}"
 
     environment = jinja2.Environment(
         variable_start_string="<<",
@@ -50,7 +54,7 @@ def tabulate(artefact: str, template: Path, cells: Path, out: Path) -> None:
         text = environment.from_string(template.read_text(encoding="utf-8")).render(cell=cell)
     except jinja2.TemplateError as error:
         raise GhostError(f"{template}: {error}") from None
-    write_text(out, text)
+    write_text(out, HEAD + text)
 
 
 if __name__ == "__main__":

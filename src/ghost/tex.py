@@ -17,14 +17,26 @@ SPECIAL = {
     "~": r"\textasciitilde{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    '"': r"\textquotedbl{}",
     "±": r"\ensuremath{\pm}",
+    "≈": r"\ensuremath{\approx}",
+    "≤": r"\ensuremath{\le}",
+    "≥": r"\ensuremath{\ge}",
+    "×": r"\ensuremath{\times}",
+    "→": r"\ensuremath{\to}",
 }
 NUMBER = re.compile(r"(?P<mantissa>[-+]?[\d.,]*\d)(?:e(?P<sign>[-+])0*(?P<exponent>\d+))?")
 
 
 def escape(text: str) -> str:
-    """Any text as text: LaTeX sees no command in it."""
-    return "".join(SPECIAL.get(character, character) for character in text)
+    """Any text as text: LaTeX sees no command in it, and no character that its fonts lack (shown as [U+4E2D])."""
+    return "".join(SPECIAL.get(character) or _plain(character) for character in text)
+
+
+def _plain(character: str) -> str:
+    if " " <= character <= "~" or character in "äöüÄÖÜßéèêëàâçñøåÅØæÆ":
+        return character
+    return " " if character.isspace() else rf"[U+{ord(character):04X}]"
 
 
 def number(shown: str) -> str:

@@ -1,13 +1,22 @@
+import base64
+import hashlib
 import json
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+import chromium
+
 from ghost.audit.__main__ import audit
 from ghost.audit.lookup import display, explain_run, lookup
+from ghost.audit.tables import read_table
 from ghost.config import load
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
+from ghost.provenance import anchor
 from ghost.records import open_runs, run_id
 
 
@@ -45,22 +54,126 @@ def hostile(manifest, text):
     write_json(manifest, listing)
 
 
-def test_the_page_leads_from_cells_to_runs_and_back_and_runs_nothing(tiny_manifest, tmp_path):
-    attack = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
-    hostile(tiny_manifest, attack)
+ATTACK = '</script><script>window.hit=1</script>"><img src=x onerror="window.hit=2">${window.hit=3}'
+
+
+@pytest.fixture
+def page(tiny_manifest, tmp_path, root, monkeypatch):
+    """The page of two runs whose host, settings and cells are hostile texts, with a table that shows one of them."""
+    monkeypatch.chdir(root)
+    hostile(tiny_manifest, ATTACK)
     runs = [run.run_id for run in open_runs(tiny_manifest)]
     cells = tmp_path / "cells.jsonl"
-    cells.write_text(json.dumps(cell(runs)) + "\n" + json.dumps(cell(runs, id=f"tab:x/{attack}")) + "\n")
-    audit(cells, (tiny_manifest,), "smoke", tmp_path / "audit.html")
-    page = (tmp_path / "audit.html").read_text()
-    assert "<script" not in page
-    assert "<img" not in page
-    assert "&lt;script&gt;" in page
-    targets = set(re.findall(r' id="([^"]*)"', page))
-    links = set(re.findall(r'href="#([^"]*)"', page))
+    made = [
+        cell(runs),
+        cell(runs, id=f"tab:x/{ATTACK}", shown=ATTACK, unit=ATTACK, metric=ATTACK, estimator="setting", value=None),
+        cell(runs, id="tab:lightweight/MLP/p", published="0.007", stand_ins=[ATTACK], estimator="paired_p"),
+    ]
+    cells.write_text("".join(json.dumps(line) + "\n" for line in made))
+    table = tmp_path / "tab_x.tex"
+    table.write_text(
+        "\\begin{tabular}{@{}lc@{}}\n\\toprule\nName & Loss \\\\\n\\midrule\n"
+        "\\texttt{a\\_b} & \\ghostlink{prov:tab:x/loss}{\\ensuremath{0.75 \\pm 0.1}} \\\\\n"
+        "\\bottomrule\n\\end{tabular}\n"
+    )
+    audit(cells, (tiny_manifest,), "smoke", tmp_path / "audit.html", (table,))
+    return tmp_path / "audit.html"
+
+
+def test_the_page_leads_from_cells_to_runs_and_back(page, tiny_manifest):
+    text = page.read_text()
+    targets = set(re.findall(r' id="([^"]*)"', text))
+    links = set(re.findall(r'href="#([^"]*)"', text))
     assert links
     assert links <= targets
-    assert set(runs) <= links
+    assert {run.run_id for run in open_runs(tiny_manifest)} <= targets
+    assert "https:" not in text
+
+
+def test_hostile_text_is_text(page):
+    """There are two scripts, the data and ours, and ours is the one that the page's own policy names."""
+    text = page.read_text()
+    assert text.count("<script") == text.count("</script>") == 2
+    assert "<img" not in text
+    script = text.split("<script>")[1].split("</script>")[0]
+    assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in text.split("Security-Policy")[1]
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    assert data["runs"][0]["host"] == ATTACK
+
+
+def test_a_table_is_read_back_as_it_is_printed(tmp_path):
+    path = tmp_path / "tab_x.tex"
+    path.write_text(
+        "\\providecommand{\\ghostlink}[2]{#2}%\n\\begin{tabular}{@{}lc@{}}\n"
+        "\\toprule\nName & $p$ vs 50\\% \\\\\n\\midrule\n"
+        "\\quad arm & \\ghostlink{prov:tab:x/p}{\\ensuremath{9.2 \\times 10^{-3}}} \\\\\n"
+        "\\multicolumn{2}{l}{\\emph{A \\& B}} \\\\\n\\end{tabular}\n"
+    )
+    head, arm, spanning = read_table(path)
+    assert [part.text for part in head] == ["Name", "p vs 50%"]
+    assert (arm[1].text, arm[1].cell) == ("9.2 × 10^-3", "tab:x/p")
+    assert (spanning[0].text, spanning[0].span) == ("A & B", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium.available() is None, reason="needs Debian's chromium")
+def test_the_page_in_a_real_browser(page, tiny_manifest):
+    """Opened, clicked, typed into and looked at on a narrow screen."""
+    address = page.as_uri()
+    first = open_runs(tiny_manifest)[0].run_id
+    with chromium.Browser() as browser:
+        browser.open(address)
+        assert (
+            browser.evaluate("document.querySelector('[data-table=\"tab:x\"]').innerText")
+            == "Name\tLoss\na_b\t0.75 ± 0.1"
+        )
+        assert browser.evaluate("document.getElementById('count').textContent") == "3 of 3 cells"
+        # a number of a table opens its runs, from the keyboard
+        browser.evaluate("document.querySelector('[data-table] a').focus()")
+        browser.key("Enter", "\r", 13)
+        browser.wait("document.getElementById('panel').open")
+        assert browser.evaluate("document.getElementById('panel-title').textContent") == "tab:x/loss"
+        assert browser.evaluate("document.querySelectorAll('svg[data-plot] circle').length") == 2
+        assert browser.evaluate("document.querySelectorAll('[data-run]').length") == 2
+        assert browser.evaluate("document.querySelector('svg[data-lineage] text').textContent") == "tiny"
+        assert browser.evaluate("document.activeElement.id") == "close"
+        browser.key("Escape", code=27)
+        browser.wait("!document.getElementById('panel').open")
+        assert browser.evaluate("document.activeElement.dataset.cell") == "tab:x/loss"
+        # search and filters
+        browser.key("/", "/")
+        assert browser.evaluate("document.activeElement.id") == "search"
+        for letter in "mlp":
+            browser.key(letter, letter)
+        assert browser.evaluate("document.getElementById('count').textContent") == "1 of 3 cells"
+        assert browser.evaluate("document.querySelector('[data-table] a').classList.contains('dim')")
+        choose = """(id, value) => {
+            const element = document.getElementById(id);
+            element.value = value;
+            element.dispatchEvent(new Event('input', {bubbles: true}));
+            return document.getElementById('count').textContent;
+        }"""
+        assert browser.evaluate(f"({choose})('search', '')") == "3 of 3 cells"
+        assert browser.evaluate(f"({choose})('verdict', 'not comparable')") == "1 of 3 cells"
+        assert browser.evaluate(f"({choose})('verdict', '')") == "3 of 3 cells"
+        assert browser.evaluate(f"({choose})('doubt', 'none')") == "2 of 3 cells"
+        assert browser.evaluate(f"({choose})('doubt', '')") == "3 of 3 cells"
+        assert browser.evaluate(f"({choose})('run', '{first}')") == "3 of 3 cells"
+        # a link from the PDF opens its cell; one to a run opens its record
+        browser.open(f"{address}#tab:lightweight/MLP/p")
+        browser.wait("document.getElementById('panel').open")
+        assert "not comparable" in browser.evaluate("document.getElementById('detail').innerText")
+        browser.open(f"{address}#{first}")
+        assert browser.evaluate(f"document.getElementById('{first}').open")
+        # hostile texts are shown, and nothing of them ran; nothing was fetched
+        browser.open(f"{address}#{anchor(f'tab:x/{ATTACK}')}")
+        browser.wait("document.getElementById('panel').open")
+        assert ATTACK in browser.evaluate("document.getElementById('panel-title').textContent")
+        assert browser.evaluate("window.hit") is None
+        browser.size(360, 740)
+        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert not browser.errors
+        assert {request.split(":")[0] for request in browser.requests} <= {"file", "data", "about"}
 
 
 def test_marks_are_shown_never_hidden():

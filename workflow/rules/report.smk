@@ -26,18 +26,24 @@ rule collect:
 rule numbers:
     input:
         cells=rules.collect.output.cells,
+        ledger="paper/claims.yaml",
+        sentences="paper/sentences.yaml",
     output:
         numbers=scale.generated / "numbers.tex",
+        provenance=scale.generated / "provenance_entries.tex",
+        verdicts=scale.generated / "verdict_entries.tex",
     log:
         f"logs/{scale.scale}/numbers.log",
     conda:
         "../../environment.yml"
     params:
         built=[artefact.id for artefact in BUILT.values()],
+        out=scale.generated,
+        page=scale.page,
         scale=scale.scale,
         code=code_hash("ghost.numbers"),
     shell:
-        "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {output.numbers:q}"
+        "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {params.out:q} --page {params.page:q}"
         " --built {params.built} > {log:q} 2>&1"
 
 
@@ -47,7 +53,7 @@ rule typeset:
         text=sorted(map(str, [*Path("paper/sections").glob("*.tex"), *Path("paper/tables").glob("*.jinja")])),
         style="paper/ghost.sty",
         references="paper/references.bib",
-        numbers=rules.numbers.output.numbers,
+        numbers=rules.numbers.output,
         cells=rules.collect.output.cells,
         figures=expand(scale.figures / "{label}.pgf", label=LABELS["plot"] + LABELS["draw"]),
         tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
@@ -60,10 +66,11 @@ rule typeset:
     params:
         figures=scale.figures,
         generated=scale.generated,
+        ready=f"python -m ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
         code=code_hash("ghost.typeset"),
     shell:
-        "python -m ghost.typeset --main {input.main:q} --figures {params.figures:q} --generated {params.generated:q}"
-        " --cells {input.cells:q} --out {output.pdf:q} > {log:q} 2>&1"
+        "({params.ready} python -m ghost.typeset --main {input.main:q} --figures {params.figures:q}"
+        " --generated {params.generated:q} --cells {input.cells:q} --out {output.pdf:q}) > {log:q} 2>&1"
 
 
 rule notebook:
@@ -88,6 +95,10 @@ rule audit:
     input:
         cells=rules.collect.output.cells,
         manifests=MANIFESTS,
+        ledger="paper/claims.yaml",
+        page=["src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js"],
+        tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
+        figures=expand(scale.figures / "{label}.png", label=LABELS["plot"] + LABELS["draw"]),
     output:
         page=scale.data / "audit.html",
     log:
@@ -99,4 +110,4 @@ rule audit:
         code=code_hash("ghost.audit.__main__"),
     shell:
         "python -m ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
-        " --out {output.page:q} > {log:q} 2>&1"
+        " --tables {input.tables:q} --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ghost.audit.build import Build
 from ghost.cells import read_cells
 from ghost.config import Config
 from ghost.errors import GhostError, did_you_mean
@@ -70,7 +71,28 @@ def explain(cell: dict[str, Any], config: Config) -> str:
         if run_id not in found:
             raise GhostError(f"{cell['id']} rests on run {run_id}, which {listed} does not list; run snakemake")
         lines += explain_run(found[run_id])
-    return "\n".join(lines)
+    return "\n".join([*lines, *explain_lineage(Build.open(config), cell["runs"])])
+
+
+def explain_lineage(build: Build, run_ids: list[str]) -> list[str]:
+    """What the runs rest on, level by level, down to the demonstrations."""
+    lines = [
+        f"  {'  ' * depth}{run.run_id}  {build.records[run.run_id]['experiment']}, seed {run.seed}"
+        for depth, run in build.lineage(run_ids)
+        if depth
+    ]
+    return ["rests on", *lines] if lines else []
+
+
+def as_json(config: Config, identity: str) -> list[dict[str, Any]]:
+    """A cell, or all below a prefix, each with the records of its runs and of all that they rest on."""
+    build = Build.open(config)
+    chosen = [cell for name, cell in build.cells.items() if _below(name, identity)]
+    if not chosen:
+        raise GhostError(f"no cell {identity!r}{did_you_mean(identity, build.cells)}")
+    return [
+        {**cell, "records": [build.records[run.run_id] for _, run in build.lineage(cell["runs"])]} for cell in chosen
+    ]
 
 
 def explain_run(run: Run) -> list[str]:

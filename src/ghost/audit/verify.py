@@ -1,0 +1,276 @@
+"""`ghost audit --verify`: does everything still hold together, from the bytes of the runs to the text of the PDF?
+
+    files      every file of every run is the one that its manifest lists
+    records    every record is whole, and of the seed and the experiment where it stands
+    seeds      every seed of the table is there
+    inputs     every run was made from the inputs that are there now, by the code and the settings that are there now
+    cells      every cell, computed anew from the raw rows, is the one in cells.jsonl; so is results.csv
+    text       numbers.tex, the tables and the appendices are what the cells give; no number is typed
+    pdf        the PDF was made from these cells, and prints them where its links are
+
+A problem names the file and what is wrong. Nothing is repaired: `snakemake all` does that.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pypdfium2
+
+from ghost.audit.build import Build
+from ghost.cells import read_cells
+from ghost.collect import collect
+from ghost.config import Config
+from ghost.errors import GhostError
+from ghost.experiments import ARTEFACTS
+from ghost.files import canonical, confined, sha256
+from ghost.latex import available
+from ghost.lint import lint
+from ghost.numbers import numbers
+from ghost.provenance import anchor
+from ghost.records import open_runs
+from ghost.sources import code_hash
+from ghost.summarize import correct, summarize_cell
+from ghost.table import Artefact
+from ghost.tabulate import tabulate
+
+MARGIN = 0.5  # points, of the one that TeX leaves around a link
+BREAKS = ("±", ",", "to", "[", "<", ">")  # where a value may go on in the next line
+
+
+@dataclass(frozen=True)
+class Problem:
+    kind: str  # one of the checks above
+    where: str
+    says: str
+
+
+def verify(config: Config, parts: tuple[str, ...] = ("runs", "cells", "text", "pdf")) -> list[Problem]:
+    """Every problem of a build, in the order the data flows; empty when all holds together."""
+    problems: list[Problem] = []
+    for part in parts:
+        try:
+            problems.extend(PARTS[part](config))
+        except GhostError as error:  # one that stops the check is a problem too
+            problems.append(Problem(part, str(config.data), str(error)))
+    return problems
+
+
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def _runs(config: Config) -> Iterator[Problem]:
+    listed: list[tuple[Path, str]] = []
+    for row in config.experiments:
+        manifest = config.manifest(row.name)
+        if not manifest.exists():
+            yield Problem("seeds", str(manifest), f"no runs of {row.name}")
+            continue
+        runs = open_runs(manifest)
+        missing = sorted(set(row.seeds) - {run.seed for run in runs})
+        if missing:
+            yield Problem(
+                "seeds", str(manifest), f"seeds {missing} of {row.name} are missing: {len(runs)} of {len(row.seeds)}"
+            )
+        for run in runs:
+            listed += [(confined(run.folder, name), expected) for name, expected in run.files.items()]
+            yield from _record(config, row.name, run.folder / f"seed{run.seed}" / "run.json", run)
+    with ThreadPoolExecutor() as pool:  # hashing releases the interpreter
+        for problem in pool.map(_file, *zip(*listed, strict=True)) if listed else ():
+            if problem:
+                yield problem
+
+
+def _file(path: Path, expected: str) -> Problem | None:
+    if not path.exists():
+        return Problem("files", str(path), "is missing, though its manifest lists it")
+    if sha256(path) != expected:
+        return Problem("files", str(path), "was changed: it is not the file that its manifest lists (sha256 differs)")
+    return None
+
+
+def _record(config: Config, experiment: str, path: Path, run: Any) -> Iterator[Problem]:
+    try:
+        record = run.record()
+    except (GhostError, OSError) as error:
+        yield Problem("records", str(path), str(error))
+        return
+    if (record["experiment"], record["seeds"]["training"]) != (experiment, run.seed):
+        was = f"{record['experiment']}, seed {record['seeds']['training']}"
+        yield Problem("records", str(path), f"was swapped: this is the run of {was}")
+    recorded = {f"seed{run.seed}/{name}": entry["sha256"] for name, entry in record["outputs"].items()}
+    if recorded != dict(run.files):
+        yield Problem("records", str(path), "does not list the files that the manifest lists: swapped, or edited")
+    for name, entry in record["inputs"].items():
+        if not Path(name).exists():
+            yield Problem("inputs", str(path), f"its input {name} is gone")
+        elif sha256(Path(name)) != entry["sha256"]:
+            yield Problem("inputs", str(path), f"is stale: {name} has changed since (was {entry['sha256'][:8]})")
+    row = config.experiment(experiment)
+    if canonical(record["settings"]) != canonical(dict(row.settings)):
+        changed = [key for key in row.settings if record["settings"].get(key) != row.settings[key]]
+        yield Problem("inputs", str(path), f"is stale: {', '.join(changed)} changed in the table or the configuration")
+    if record["code"]["sha256"] != code_hash(*row.modules, science=True):
+        yield Problem("inputs", str(path), "is stale: its code has changed since")
+
+
+# ------------------------------------------------------------------------------------------------------------ cells
+
+
+def _cells(config: Config) -> Iterator[Problem]:
+    path, runs = config.data / "cells.jsonl", Build.open(config).manifests
+    stored, computed = read_cells(path), set()
+    for artefact in built():
+        declared, made = artefact.declaration(), []
+        for cell in declared:
+            computed.add(cell["id"])
+            try:
+                made.append(summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], [])))
+            except (GhostError, OSError) as error:
+                yield Problem("cells", cell["id"], str(error))
+        for cell in correct(made, {cell["id"]: cell["digits"] for cell in declared}):
+            if cell["id"] not in stored:
+                yield Problem("cells", str(path), f"{cell['id']} is missing")
+            elif canonical(cell) != canonical(stored[cell["id"]]):
+                yield _unlike(path, stored[cell["id"]], cell)
+    for identity in stored.keys() - computed:
+        yield Problem("cells", str(path), f"{identity} is not in the table")
+    yield from _results(config, path)
+
+
+def _unlike(path: Path, stored: dict[str, Any], computed: dict[str, Any]) -> Problem:
+    keys = [key for key in computed if canonical(computed[key]) != canonical(stored.get(key))]
+    said = ", ".join(f"{key} {stored.get(key)} is {computed[key]}" for key in keys)
+    return Problem("cells", str(path), f"{stored['id']} does not recompute from the raw rows: {said}")
+
+
+def _results(config: Config, cells: Path) -> Iterator[Problem]:
+    manifests = tuple(path for row in config.experiments if (path := config.manifest(row.name)).exists())
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        collect((cells,), manifests, made / "cells.jsonl", made / "results.csv", made / "metrics.json")
+        for name in ("results.csv", "metrics.json"):
+            path = config.data / name
+            if not path.exists() or path.read_bytes() != (made / name).read_bytes():
+                yield Problem("cells", str(path), "is not what the raw rows give")
+
+
+def built() -> list[Artefact]:
+    """The figures and tables that are made here: without TeX, not the drawings."""
+    return [artefact for artefact in ARTEFACTS if artefact.step and (available() or artefact.step != "draw")]
+
+
+# ------------------------------------------------------------------------------------------------------------- text
+
+
+def _text(config: Config) -> Iterator[Problem]:
+    cells = config.data / "cells.jsonl"
+    for complaint in lint(Path("paper"), read_cells(cells)):
+        yield Problem("text", complaint.split(": ")[0], complaint.partition(": ")[2])
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        numbers(cells, config.scale, made, config.page, tuple(artefact.id for artefact in built()))
+        for artefact in built():
+            if artefact.step == "tabulate":
+                template = Path("paper/tables") / f"{artefact.stage}.tex.jinja"
+                tabulate(artefact.id, template, cells, made / f"{artefact.stage}.tex")
+        for path in sorted(made.iterdir()):
+            written = config.generated / path.name
+            if not written.exists():
+                yield Problem("text", str(written), "is missing")
+            elif written.read_bytes() != path.read_bytes():
+                yield Problem("text", str(written), f"was edited, or is stale: {_first_difference(written, path)}")
+
+
+def _first_difference(written: Path, made: Path) -> str:
+    ours, theirs = (path.read_text(encoding="utf-8").splitlines() for path in (written, made))
+    for number, (a, b) in enumerate(zip(ours, theirs, strict=False), 1):
+        if a != b:
+            at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+            return (
+                f"line {number} has ...{a[max(0, at - 30) : at + 20]}... where the cells give ...{b[at : at + 20]}..."
+            )
+    return f"it has {len(ours)} lines, the cells give {len(theirs)}"
+
+
+# -------------------------------------------------------------------------------------------------------------- pdf
+
+
+def _pdf(config: Config) -> Iterator[Problem]:
+    path, cells = config.pdf, config.data / "cells.jsonl"
+    if not path.exists():
+        if available():
+            yield Problem("pdf", str(path), "is missing")
+        return
+    reader = pypdf.PdfReader(path)
+    information = reader.metadata
+    made_from = str(information.get("/GhostCells", "unknown")) if information else "unknown"
+    if made_from != sha256(cells):
+        yield Problem(
+            "pdf", str(path), f"is from another build: made from cells {made_from[:8]}, here is {sha256(cells)[:8]}"
+        )
+    stored = {anchor(identity): cell for identity, cell in read_cells(cells).items()}
+    names, document = set(reader.named_destinations), pypdfium2.PdfDocument(path)
+    for number, page in enumerate(reader.pages):
+        text = document[number].get_textpage()
+        for target, printed in _links(page, text):
+            if target not in names:
+                yield Problem("pdf", f"{path}, page {number + 1}", f"a link leads nowhere: {target}")
+            cell = stored.get(target.removeprefix("prov:"))
+            if cell and target.startswith("prov:") and printed not in _as_printed(cell):
+                said = f"prints {printed!r} where the cell {cell['id']} has {cell['shown']!r}"
+                yield Problem("pdf", f"{path}, page {number + 1}", said)
+
+
+def _links(page: pypdf.PageObject, text: pypdfium2.PdfTextPage) -> list[tuple[str, str]]:
+    """Where the links of a page lead and what is printed under them; one that is broken over lines is one link."""
+    characters = [(*text.get_charbox(index), index) for index in range(text.count_chars())]
+    found: list[tuple[str, str]] = []
+    for annotation in page.get("/Annots", []):
+        entry = annotation.get_object()
+        action = entry.get("/A", {})
+        if action.get("/S") != "/GoTo":
+            continue
+        left, bottom, right, top = map(float, entry["/Rect"])
+        inside = [
+            index
+            for x0, y0, x1, y1, index in characters
+            if left + MARGIN < (x0 + x1) / 2 < right - MARGIN and bottom < (y0 + y1) / 2 < top
+        ]
+        printed = _plain("".join(text.get_text_range(index, 1) for index in inside))
+        target = str(action["/D"])
+        if found and found[-1][0] == target and found[-1][1].endswith(BREAKS):
+            found[-1] = (target, found[-1][1] + printed)
+        else:
+            found.append((target, printed))
+    return found
+
+
+def _as_printed(cell: dict[str, Any]) -> tuple[str, ...]:
+    """A cell as the PDF may print it: with its unit in the text, without it in a table, or as [runs]."""
+    shown = _plain(re.sub(r"e([-+])0*(\d+)", lambda match: f"×10{match[1].strip('+')}{match[2]}", cell["shown"]))
+    return shown, f"{shown}{_plain(cell['unit'])}", "[runs]"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s\x00-\x1f]", "", text.replace("−", "-").replace("–", "-").replace("·", "×"))
+
+
+PARTS: dict[str, Callable[[Config], Iterator[Problem]]] = {"runs": _runs, "cells": _cells, "text": _text, "pdf": _pdf}
+
+
+def report(problems: list[Problem]) -> str:
+    """For people: a line per problem, the total last."""
+    lines = [f"{problem.kind:8} {problem.where}: {problem.says}" for problem in problems]
+    return "\n".join([*lines, f"{len(problems)} problems" if problems else "verified: everything holds together"])
+
+
+def as_json(problems: list[Problem]) -> list[dict[str, str]]:
+    return [asdict(problem) for problem in problems]

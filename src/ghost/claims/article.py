@@ -1,0 +1,156 @@
+r"""Every number in the article's text: `python -m ghost.claims.article --source article.tex --ledger paper/claims.yaml
+--out paper/article_numbers.csv`.
+
+The article is not ours to copy. What is kept of it is this list: line, number on that line, the label of the place, the
+number as printed, a few characters on either side, and the sha256 of the text it was read from. So the test that no
+number is missing from the ledger runs in every checkout; with the article at hand the list itself is tested too.
+
+A number is a run of digits with its separators, or a word from two to twenty. Left out is what the reader of the PDF
+never sees as a number: comments, labels, citations, lengths and column specifications.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from ghost.errors import GhostError, exit_on_error
+from ghost.files import atomic
+
+WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twenty", "twice")
+NUMBER = re.compile(
+    r"(?:\d+(?:\.\d+)? \\times )?10\^\{-?\d+\}"  # a power of ten is one number
+    r"|\d+(?:(?:\{,\}|,)\d{3})*(?:\.\d+)?|\.\d+"
+    rf"|\b(?:{'|'.join(WORDS)})\b",
+    re.IGNORECASE,
+)
+UNSEEN = (
+    re.compile(r"(?<!\\)%.*"),
+    re.compile(
+        r"\\(?:label|ref|eqref|cite|includegraphics|bibliography|bibliographystyle|setlength|usepackage|resizebox|begin|"
+        r"end|multicolumn|IEEEPARstart)\*?(?:\[[^\]]*\])?(?:\{[^{}]*\}){1,2}"
+    ),
+)
+CONTEXT = 14  # characters either side
+COLUMNS = ("line", "number", "place", "printed", "before", "after", "non_result")
+
+
+@dataclass(frozen=True)
+class NonResult:
+    """A kind of number that is no claim: `pattern` with a reason, everywhere or at the places that `at` matches."""
+
+    name: str
+    reason: str
+    pattern: str
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One number of the article."""
+
+    line: int
+    number: int  # counted from 1 on its line
+    place: str  # label of the table, figure or section
+    printed: str
+    before: str
+    after: str
+    non_result: str  # the kind, or empty for a claim
+
+    @property
+    def key(self) -> str:
+        return f"{self.line}.{self.number}"
+
+
+def read_article(text: str, kinds: list[NonResult]) -> list[Printed]:
+    """The numbers of the article, in reading order."""
+    lines = text.splitlines()
+    places = _places(lines)
+    compiled = [(kind, re.compile(kind.pattern)) for kind in kinds]
+    found: list[Printed] = []
+    for number, (line, place) in enumerate(zip(lines, places, strict=True), 1):
+        if not place:
+            continue
+        plain = line
+        for pattern in UNSEEN:
+            plain = pattern.sub(lambda match: " " * len(match[0]), plain)
+        spans = [
+            (match.span(), kind.name)
+            for kind, pattern in compiled
+            if re.fullmatch(kind.at or ".*", place)
+            for match in pattern.finditer(plain)
+        ]
+        for count, match in enumerate(NUMBER.finditer(plain), 1):
+            start, end = match.span()
+            excused = next((name for (first, last), name in spans if first <= start and end <= last), "")
+            before, after = plain[max(0, start - CONTEXT) : start], plain[end : end + CONTEXT]
+            found.append(Printed(number, count, place, match[0], before.lstrip(), after.rstrip(), excused))
+    return found
+
+
+def _places(lines: list[str]) -> list[str]:
+    """The label that each line belongs to; empty before the abstract and after the last section."""
+    places: list[str] = []
+    section, inside, ended = "", "", False
+    for number, line in enumerate(lines):
+        if line.startswith(r"\begin{abstract}"):
+            section = "abstract"
+        elif line.startswith((r"\section", r"\subsection")):
+            labelled = re.match(r"\\label\{([^}]*)\}", lines[number + 1] if number + 1 < len(lines) else "")
+            section = labelled[1] if labelled else section if line.startswith(r"\subsection") else "unlabelled"
+        floating = re.match(r"\\begin\{(figure|table)\*?\}", line)
+        if floating:
+            rest = "\n".join(lines[number : number + 60])
+            labelled = re.search(r"\\label\{([^}]*)\}", rest)
+            inside = labelled[1] if labelled else "unlabelled"
+        ended = ended or line.startswith(r"\bibliographystyle")
+        places.append("" if ended else inside or section)
+        if re.match(r"\\end\{(figure|table)\*?\}", line):
+            inside = ""
+    return places
+
+
+def write_numbers(source: Path, kinds: list[NonResult], out: Path) -> None:
+    """Write the list, with the hash of its source in the first line."""
+    content = source.read_bytes()
+    found = read_article(content.decode(), kinds)
+    with atomic(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        handle.write(f"# sha256 of the article's source: {hashlib.sha256(content).hexdigest()}\n")
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for item in found:
+            writer.writerow([getattr(item, column) for column in COLUMNS])
+
+
+def read_numbers(path: Path) -> list[Printed]:
+    """The list as it is kept."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines or not lines[0].startswith("# sha256"):
+        raise GhostError(f"{path} is not a list of the article's numbers")
+    rows = csv.DictReader(lines[1:])
+    return [
+        Printed(**{**row, "line": int(row["line"]), "number": int(row["number"])})  # type: ignore[arg-type]
+        for row in rows
+    ]
+
+
+def main(source: Path, ledger: Path, out: Path) -> None:
+    """Read the article anew.
+
+    Args:
+        source: the article's LaTeX.
+        ledger: the ledger, for the kinds of numbers that are no results.
+        out: the list to write.
+    """
+    from ghost.claims.ledger import read_ledger
+
+    write_numbers(source, list(read_ledger(ledger).non_results), out)
+
+
+if __name__ == "__main__":
+    exit_on_error(lambda: tyro.cli(main))

@@ -1,0 +1,305 @@
+"""The article against itself: derived numbers recomputed from the printed ones, and its formulas run.
+
+A printed number stands for an interval, half a unit of its last digit either way. A derived number is consistent when
+the interval of what is computed from the others meets its own; so rounding never makes a finding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+from ghost.claims.expressions import evaluate
+from ghost.claims.ledger import Claim, Derived, Ledger, Relation, numbers
+from ghost.errors import GhostError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Arithmetic on intervals of positive numbers, as far as the checks need it."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: Interval | float) -> Interval:
+        other = _interval(other)
+        return Interval(self.low + other.low, self.high + other.high)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low)
+
+    def __sub__(self, other: Interval | float) -> Interval:
+        other = _interval(other)
+        return Interval(self.low - other.high, self.high - other.low)
+
+    def __rsub__(self, other: float) -> Interval:
+        return _interval(other) - self
+
+    def __mul__(self, other: Interval | float) -> Interval:
+        other = _interval(other)
+        corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(corners), max(corners))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Interval | float) -> Interval:
+        other = _interval(other)
+        if other.low <= 0 <= other.high:
+            return Interval(-math.inf, math.inf)
+        return self * Interval(1 / other.high, 1 / other.low)
+
+    def __rtruediv__(self, other: float) -> Interval:
+        return _interval(other) / self
+
+    def meets(self, other: Interval) -> bool:
+        slack = 1e-9 * max(map(abs, (self.low, other.low, 1e-9)))
+        return self.low <= other.high + slack and other.low <= self.high + slack
+
+    def __str__(self) -> str:
+        return f"{self.low:.4g}" if math.isclose(self.low, self.high) else f"{self.low:.4g} to {self.high:.4g}"
+
+
+def _interval(value: Interval | float) -> Interval:
+    return value if isinstance(value, Interval) else Interval(value, value)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check of the article's own numbers came to."""
+
+    claim: str
+    consistent: bool
+    rule: str  # what was computed
+    says: str  # the printed number, and what the computation gives
+
+
+class Article:
+    """The article's numbers, and the functions that a derivation may use."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        names = ("printed", "exact", "second", "all_printed", "least", "largest", "multiple", "pooled_d")
+        more = ("p_of_pooled_d", "p_of_paired_d", "ghost_parameters", "basin", "gru_steps", "flow")
+        return {name: getattr(self, name) for name in (*names, *more)}
+
+    def printed(self, identity: str, index: int = 0) -> Interval:
+        number = numbers(self.ledger.claim(identity).printed)[index]
+        return Interval(number.value - number.half_unit, number.value + number.half_unit)
+
+    def exact(self, identity: str) -> float:
+        return self.ledger.claim(identity).number.value
+
+    def second(self, identity: str) -> float:
+        return numbers(self.ledger.claim(identity).printed)[1].value
+
+    def all_printed(self, pattern: str) -> list[Interval]:
+        return [self.printed(identity) for identity in self.ledger.claims if fnmatchcase(identity, pattern)]
+
+    @staticmethod
+    def least(intervals: list[Interval]) -> Interval:
+        return min(intervals, key=lambda interval: interval.low)
+
+    @staticmethod
+    def largest(intervals: list[Interval]) -> Interval:
+        return max(intervals, key=lambda interval: interval.high)
+
+    def multiple(self, identity: str, unit: float) -> Interval:
+        """The multiple of a unit that is nearest to a printed number."""
+        nearest = round(self.exact(identity) / unit) * unit
+        return Interval(nearest, nearest)
+
+    # ------------------------------------------------------------------------------------------------ statistics
+
+    def pooled_d(self, first: str, second: str) -> Interval:
+        """Difference of means over the pooled deviation."""
+        spreads = self.printed(first, 1), self.printed(second, 1)
+        low, high = (math.sqrt(sum(getattr(spread, end) ** 2 for spread in spreads) / 2) for end in ("low", "high"))
+        return (self.printed(first) - self.printed(second)) / Interval(low, high)
+
+    def p_of_pooled_d(self, identity: str, pairs: float) -> Interval:
+        """p of a paired test, as far as the pooled d decides it.
+
+        The deviation of a difference is at most s_a + s_b, which is at most twice the pooled deviation; so d_z is at
+        least d / 2, and p at most that of t = d / 2 sqrt(n). It may be as small as one likes, for runs in parallel.
+        """
+        d = self.printed(identity)
+        smallest_t = max(0.0, min(abs(d.low), abs(d.high))) / 2 * math.sqrt(pairs)
+        return Interval(0.0, _p(smallest_t, pairs))
+
+    def p_of_paired_d(self, identity: str, pairs: float) -> Interval:
+        d = self.printed(identity)
+        low, high = sorted(_p(abs(end) * math.sqrt(pairs), pairs) for end in (d.low, d.high))
+        return Interval(low, high)
+
+    # -------------------------------------------------------------------------------------------------- formulas
+
+    def ghost_parameters(self) -> Interval:
+        hidden, context, latent, both, token, state, action, horizon = (
+            round(self.exact(f"setting:{name}"))
+            for name in (
+                *("ghost.hidden", "ghost.d_context", "ghost.d_latent", "potential.input"),
+                *("features.d_token", "features.d_state", "features.d_action", "features.horizon"),
+            )
+        )
+        layers = (
+            *((token, hidden), (hidden, context), (context, 1)),  # compressor with its attention pooling
+            *((state, hidden), (hidden, latent)),  # state encoder
+            *((both, hidden), (hidden, hidden), (hidden, 1)),  # potential
+            *((both, hidden), (hidden, latent)),  # drift
+            *((latent, hidden), (hidden, horizon * latent)),  # horizon network
+            *((latent, hidden), (hidden, action)),  # decoder
+        )
+        total = float(sum((inputs + 1) * outputs for inputs, outputs in layers))
+        return Interval(total, total)
+
+    def _well(self) -> tuple[float, float, float]:
+        """Stiffness, tilt and d of the tilted double well."""
+        stiffness, tilt, d = (self.exact(f"setting:switch_speed.{name}") for name in ("stiffness", "tilt", "d"))
+        return stiffness, tilt, d
+
+    def basin(self) -> Interval:
+        """The minimum of the tilted double well: bisection on its slope, right of d."""
+        stiffness, tilt, d = self._well()
+        low, high = d, 2 * d
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if 4 * stiffness * middle * (middle**2 - d**2) < tilt else (low, middle)
+        return Interval(low, low)
+
+    def gru_steps(self) -> Interval:
+        """The recurrent update from basin A, step by step."""
+        target, tolerance = self.basin().low, self.exact("setting:switch_speed.tolerance")
+        rate, state, steps = self.exact("setting:switch_speed.gru_alpha"), -target, 0
+        while abs(state - target) > tolerance:
+            state, steps = (1 - rate) * state + rate * target, steps + 1
+        return Interval(steps, steps)
+
+    def flow(self, what: str) -> Interval:
+        """A property of the contraction ratios, over all step sizes that give the printed counts of control steps."""
+        stiffness, tilt, d = self._well()
+        target, tolerance = self.basin().low, self.exact("setting:switch_speed.tolerance")
+        depths = [round(self.exact(f"setting:switch_speed.euler_steps.{k}")) for k in (1, 2, 3)]
+        counts = [round(self.exact(f"fig:switch_speed/ghost_n{depth}/steps_to_converge")) for depth in depths]
+        dt = np.arange(1, 400) / 1000
+        z, distances = np.full_like(dt, -target), [np.full_like(dt, 2 * target)]
+        for _ in range(40):
+            with np.errstate(over="ignore", invalid="ignore"):  # steps too long for the curvature run away
+                z = z - dt * (4 * stiffness * z * (z**2 - d**2) - tilt)
+            distances.append(np.nan_to_num(np.abs(z - target), nan=np.inf))
+        away = np.array(distances) > tolerance  # [41, dt]
+        arrived = 1 + np.max(np.where(away, np.arange(41)[:, None], -1), axis=0)  # after the last step outside
+        chosen = np.all(
+            [np.ceil(arrived / depth) == count for depth, count in zip(depths, counts, strict=True)], axis=0
+        )
+        before, after = np.array(distances)[:15, chosen], np.array(distances)[1:16, chosen]
+        ratios = np.divide(after, before, out=np.full_like(before, np.inf), where=before > 1e-9)
+        found = ratios[0] if what == "first_ratio" else 1.0 + np.argmin(ratios, axis=0)
+        return Interval(float(found.min()), float(found.max())) if found.size else Interval(math.nan, math.nan)
+
+
+def _p(t: float, pairs: float) -> float:
+    return float(2 * stdtr(pairs - 1, -t))
+
+
+# ------------------------------------------------------------------------------------------------------------- both
+
+
+def findings(ledger: Ledger) -> list[Finding]:
+    """Every derived number recomputed, every second mention compared, every relation on the article's own numbers."""
+    functions = Article(ledger).functions()
+    derived = [_derive(line, ledger, functions) for line in ledger.derived]
+    return [*derived, *_mentions(ledger), *(_relation(relation, ledger) for relation in ledger.relations.values())]
+
+
+def _derive(line: Derived, ledger: Ledger, functions: Mapping[str, Callable[..., Any]]) -> Finding:
+    claim = ledger.claim(line.claim)
+    computed, stated = _interval(evaluate(line.computed, functions)), _stated(claim, line.number)
+    return Finding(claim.id, computed.meets(stated), line.rule, f"printed {claim.printed}, computed {computed}")
+
+
+def _stated(claim: Claim, index: int) -> Interval:
+    """What a printed number leaves open: its rounding, all beyond it for a bound, all between for counts `4 to 5`."""
+    number = numbers(claim.printed)[index]
+    if claim.id.endswith("min_ratio_step"):
+        return Interval(number.value, numbers(claim.printed)[1].value)
+    low, high = number.value - number.half_unit, number.value + number.half_unit
+    match claim.printed[0]:
+        case "<" | "≤":
+            return Interval(-math.inf, high)
+        case ">" | "≥":
+            return Interval(low, math.inf)
+        case "≈":
+            return Interval(low - number.half_unit, high + number.half_unit)
+    return Interval(low, high)
+
+
+def _mentions(ledger: Ledger) -> list[Finding]:
+    """A number that is printed in several places, with several roundings, is one number."""
+    found = []
+    for claim in ledger.claims.values():
+        for at, printed in claim.at.items():
+            if printed == claim.printed:
+                continue
+            here, there = _rough(printed), _rough(claim.printed)
+            found.append(
+                Finding(
+                    claim.id,
+                    here.meets(there),
+                    f"line {at.split('.')[0]} prints the same number",
+                    f"printed {claim.printed} and {printed}",
+                )
+            )
+    return found
+
+
+def _rough(printed: str) -> Interval:
+    """A number with its rounding; an approximate one may be off by a unit of its last digit, a power by half of one."""
+    number = numbers(printed)[0]
+    value = abs(number.value)
+    if "e" in printed and "≈" in printed:
+        return Interval(value / math.sqrt(10), value * math.sqrt(10))
+    half = number.half_unit * (3 if "≈" in printed else 1)
+    return Interval(value - half, value + half)
+
+
+def _relation(relation: Relation, ledger: Ledger) -> Finding:
+    """A sentence of the article, on the article's own numbers."""
+    printed = {claim.id: [number.value for number in numbers(claim.printed)] for claim in ledger.claims.values()}
+    holds, said = predicate(relation.holds, printed)
+    return Finding(relation.id, holds, relation.says, said)
+
+
+def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, str]:
+    """Whether an expression holds for some numbers, and which these were.
+
+    `mean(id)` is a number, `std(id)` its deviation; `means(id with {}, names)` are many.
+    """
+    used: dict[str, str] = {}
+
+    def take(identity: str, index: int) -> float:
+        if identity not in values or len(values[identity]) <= index:
+            raise GhostError(f"{holds!r}: there is no {'deviation of ' if index else ''}{identity}")
+        used[identity] = " ± ".join(f"{value:.6g}" for value in values[identity])
+        return values[identity][index]
+
+    def take_all(template: str, names: list[str], index: int) -> list[float]:
+        return [take(template.replace("{}", name), index) for name in names]
+
+    functions: dict[str, Callable[..., Any]] = {
+        "mean": lambda identity: take(identity, 0),
+        "std": lambda identity: take(identity, 1),
+        "means": lambda template, names: take_all(template, names, 0),
+        "stds": lambda template, names: take_all(template, names, 1),
+    }
+    result = bool(evaluate(holds, functions))
+    return result, ", ".join(f"{identity} {text}" for identity, text in used.items())

@@ -1,0 +1,69 @@
+"""Small expressions in the ledger and in the report's own claims, evaluated without Python's `eval`.
+
+Arithmetic, comparisons, `and`, `or`, `not`, lists, subscripts and calls of named functions; `a.b` is a name with a dot.
+What a name or a function means is the caller's: a setting of the table, a number of the article, a cell of ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ghost.errors import GhostError, did_you_mean
+
+BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+}
+COMMON: dict[str, Callable[..., Any]] = {"abs": abs, "len": len, "max": max, "min": min, "sum": sum}
+
+
+def evaluate(text: str, functions: Mapping[str, Callable[..., Any]], name: Callable[[str], Any] | None = None) -> Any:
+    """The value of an expression."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        raise GhostError(f"not an expression: {text!r}") from None
+    known = {**COMMON, **functions}
+
+    def visit(node: ast.AST) -> Any:
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() as value):
+                return value
+            case ast.List(elts=items):
+                return [visit(item) for item in items]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -visit(operand)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return not visit(operand)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
+                return BINARY[type(op)](visit(left), visit(right))
+            case ast.BoolOp(op=op, values=values):
+                return (all if isinstance(op, ast.And) else any)(visit(value) for value in values)
+            case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in COMPARE for op in ops):
+                sides = [visit(left), *map(visit, rest)]
+                return all(COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False))
+            case ast.Subscript(value=value, slice=index):
+                return visit(value)[visit(index)]
+            case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
+                if function not in known:
+                    raise GhostError(f"{text!r}: no function {function}{did_you_mean(function, known)}")
+                return known[function](*map(visit, arguments))
+            case ast.Name(id=word) if name:
+                return name(word)
+            case ast.Attribute(value=ast.Name(id=word), attr=attribute) if name:
+                return name(f"{word}.{attribute}")
+        raise GhostError(f"{text!r}: {ast.unparse(node)} is not allowed here")
+
+    return visit(tree)

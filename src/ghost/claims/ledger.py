@@ -1,0 +1,171 @@
+"""The ledger, paper/claims.yaml: every number that the article publishes, and how it may be judged.
+
+    claims       one number each: where it stands, as printed, with its unit, and what answers to it: a cell of ours
+                 (`cell`; the first is judged, others are further readings) or a line of the table (`table`)
+    derived      numbers that follow from others, with the computation
+    relations    sentences that assert an order or an effect, as a predicate over claims
+    noise        per table: over how many runs the article averages, and whether they are retrainings or rollouts
+    margins      how far apart two numbers may lie and still be called equivalent
+    non_results  numbers that are no claims, with the reason
+
+Ways to judge: exact (counts, settings, formulas), statistical (averages over runs), significance (a p value: which side
+of 0.05), hardware (times: only on the same device), premise (nothing to reproduce).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+
+from ghost.claims.article import NonResult
+from ghost.errors import GhostError, did_you_mean
+
+LEDGER = Path("paper/claims.yaml")
+NUMBERS = Path("paper/article_numbers.csv")
+Judge = Literal["exact", "statistical", "significance", "hardware", "premise"]
+SIGNS = re.compile(r"^(?:[≈<>≤≥] ?)?")
+WORDS = {w: n for n, w in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)} | {
+    "twice": 2,
+    "twenty": 20,
+}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A printed number: its value and half a unit of its last digit."""
+
+    value: float
+    half_unit: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    id: str
+    printed: str
+    at: dict[str, str]  # line.number(-number) in the article -> as printed there
+    judge: Judge
+    unit: str = ""
+    cell: tuple[str, ...] = ()
+    table: str = ""
+    note: str = ""
+    despite: str = ""  # `reduced`: a count that a smaller scale leaves as it is
+
+    @property
+    def number(self) -> Number:
+        """The first number of what is printed."""
+        return numbers(self.printed)[0]
+
+    @property
+    def place(self) -> str:
+        return self.id.split("/")[0] if self.id.startswith(("tab:", "fig:")) else self.id.split(":")[0]
+
+
+@dataclass(frozen=True)
+class Derived:
+    claim: str
+    rule: str
+    computed: str  # an expression over printed numbers
+    number: int = 0  # which number of the claim: 1 is the deviation, or the end of a range
+
+
+@dataclass(frozen=True)
+class Relation:
+    id: str
+    line: int
+    says: str
+    holds: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Noise:
+    kind: Literal["retraining", "rollout"]
+    runs: int  # seeds, or episodes
+
+
+@dataclass(frozen=True)
+class Ledger:
+    claims: dict[str, Claim]
+    relations: dict[str, Relation]
+    derived: tuple[Derived, ...]
+    noise: dict[str, Noise]
+    margins: dict[str, float]
+    non_results: tuple[NonResult, ...] = field(default=())
+
+    def claim(self, identity: str) -> Claim:
+        if identity not in self.claims:
+            raise GhostError(f"no claim {identity!r}{did_you_mean(identity, self.claims)}")
+        return self.claims[identity]
+
+
+def numbers(printed: str) -> list[Number]:
+    """The numbers in a printed string, such as `0.0174 ± 0.0002`, `> 20`, `5.9 to 29` or `9/10`."""
+    found = []
+    for part in re.split(r" ± | to |/", SIGNS.sub("", printed)):
+        text = part.replace(",", "")
+        mantissa, _, exponent = text.partition("e")
+        try:
+            digits = len(mantissa.partition(".")[2])
+            found.append(Number(float(text), 0.5 * 10.0 ** (-digits + int(exponent or 0))))
+        except ValueError:
+            raise GhostError(f"claims: {printed!r} is not a number") from None
+    return found
+
+
+def as_value(token: str) -> float:
+    """A number of the article's text, as LaTeX or in words."""
+    text = token.replace("{,}", "").replace(",", "").lower()
+    if text in WORDS:
+        return float(WORDS[text])
+    power = re.fullmatch(r"(?:([\d.]+) \\times )?10\^\{(-?\d+)\}", text)
+    return float(f"{power[1] or 1}e{power[2]}") if power else float(text)
+
+
+def read_ledger(path: Path = LEDGER) -> Ledger:
+    """The ledger, checked."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where libyaml is there
+    loaded = yaml.load(path.read_text(encoding="utf-8"), loader)
+    try:
+        claims = [_claim(entry) for entry in loaded["claims"]]
+        relations = [Relation(**entry) for entry in loaded["relations"]]
+        noise = {place: Noise(**entry) for place, entry in loaded["noise"].items()}
+        derived = tuple(line for entry in loaded["derived"] for line in _derived(entry))
+        kinds = tuple(NonResult(**entry) for entry in loaded["non_results"])
+        by_id, by_relation = {c.id: c for c in claims}, {r.id: r for r in relations}
+        ledger = Ledger(by_id, by_relation, derived, noise, loaded["margins"], kinds)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise GhostError(f"{path}: {error}") from None
+    for listed in ([c.id for c in claims], [r.id for r in relations]):
+        doubled = sorted({identity for identity in listed if listed.count(identity) > 1})
+        if doubled:
+            raise GhostError(f"{path}: {doubled[0]} stands twice")
+    return ledger
+
+
+def _claim(entry: dict[str, Any]) -> Claim:
+    at: dict[str, str] = {}
+    for place in entry["at"]:
+        at.update(place if isinstance(place, dict) else {str(place): entry["printed"]})
+    cell = entry.get("cell", ())
+    if entry["judge"] not in get_args(Judge):
+        raise GhostError(
+            f"claims: {entry['id']}: no judge {entry['judge']!r}{did_you_mean(entry['judge'], get_args(Judge))}"
+        )
+    claim = Claim(**{**entry, "at": at, "cell": (cell,) if isinstance(cell, str) else tuple(cell)})
+    for printed in (claim.printed, *at.values()):
+        numbers(printed)
+    return claim
+
+
+def _derived(entry: dict[str, Any]) -> list[Derived]:
+    """A derivation, once for each name in `for`, which takes the place of {}."""
+    return [
+        Derived(
+            entry["claim"].replace("{}", name), entry["rule"], entry["from"].replace("{}", name), entry.get("number", 0)
+        )
+        for name in entry.get("for", [""])
+    ]

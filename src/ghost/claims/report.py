@@ -1,0 +1,106 @@
+"""`ghost claims`: the verdicts as a table, and why a single one is as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from ghost.cells import read_cells
+from ghost.claims.article import read_numbers
+from ghost.claims.consistency import findings
+from ghost.claims.ledger import LEDGER, NUMBERS, Ledger, read_ledger
+from ghost.claims.verdicts import VERDICTS, Verdict, judge_all
+from ghost.config import Config
+from ghost.errors import GhostError, did_you_mean
+from ghost.records import open_runs
+
+SECTIONS: dict[str, tuple[str, ...]] = {  # of the article, with the tables and figures in them
+    "theory": ("fig:diagnostic", "fig:switch_speed", "tab:meta_rl", "fig:meta_rl", "fig:attractor_emergence"),
+    "offline": (
+        *("tab:groot_distill", "fig:e2e_trajectory", "tab:multi_task", "tab:lightweight", "fig:attractor_basins"),
+        *("tab:loss_ablation", "tab:ablation", "fig:ablation_paired"),
+    ),
+    "closed loop": ("tab:libero10", "fig:libero_per_task", "fig:libero_complexity"),
+    "discussion": ("tab:attractor_tradeoff",),
+    "settings": ("setting", "premise"),
+    "sentences": ("relation",),
+}
+
+
+def judge(config: Config) -> tuple[Ledger, list[Verdict]]:
+    """The ledger and its verdicts for the cells of a scale, as far as they are made."""
+    path = config.data / "cells.jsonl"
+    cells = read_cells(path) if path.exists() else {}
+    manifests = [config.manifest(row.name) for row in config.experiments]
+    devices = gpu_models(tuple(manifest for manifest in manifests if manifest.exists()))
+    ledger = read_ledger(LEDGER)
+    return ledger, judge_all(ledger, cells, devices)
+
+
+def gpu_models(manifests: tuple[Path, ...]) -> dict[str, str]:
+    """Run id -> the GPUs it ran on."""
+    runs = [run for manifest in manifests for run in open_runs(manifest)]
+    return {run.run_id: ", ".join(gpu["model"] for gpu in run.record()["gpus"]) for run in runs}
+
+
+def count(verdicts: list[Verdict]) -> dict[str, dict[str, Counter[str]]]:
+    """Section -> place -> verdict -> how many."""
+    counted: dict[str, dict[str, Counter[str]]] = {}
+    for verdict in verdicts:
+        section = next((name for name, places in SECTIONS.items() if verdict.place in places), "other")
+        counted.setdefault(section, {}).setdefault(verdict.place, Counter())[verdict.verdict] += 1
+    return {name: counted[name] for name in (*SECTIONS, "other") if name in counted}
+
+
+def overview(verdicts: list[Verdict]) -> str:
+    """A line per table and figure, a sum per section and in total."""
+    width = 26
+    head = f"{'':{width}}" + "".join(f"{name.removeprefix('not '):>13}" for name in VERDICTS)
+    above = f"{'':{width}}" + "".join(f"{'not' if name.startswith('not ') else '':>13}" for name in VERDICTS)
+    lines = [above.rstrip(), head]
+    for section, places in count(verdicts).items():
+        lines.append(_line(section.upper(), sum(places.values(), Counter()), width))
+        lines += [_line(f"  {place}", counts, width) for place, counts in places.items()]
+    lines.append(_line("TOTAL", Counter(verdict.verdict for verdict in verdicts), width))
+    return "\n".join(lines)
+
+
+def _line(name: str, counts: Mapping[str, int], width: int) -> str:
+    return f"{name:{width}}" + "".join(f"{counts.get(verdict, 0) or '':>13}" for verdict in VERDICTS).rstrip()
+
+
+def explain(identity: str, ledger: Ledger, verdicts: list[Verdict]) -> str:
+    """One claim with its places and reasons, or all claims below a prefix, a line each."""
+    by_id = {verdict.claim: verdict for verdict in verdicts}
+    if identity not in by_id:
+        below = [
+            v for v in verdicts if v.claim.startswith(f"{identity.rstrip('/:')}/") or v.claim.startswith(f"{identity}:")
+        ]
+        below = below or [v for v in verdicts if v.verdict == identity]
+        if not below:
+            raise GhostError(f"no claim {identity!r}{did_you_mean(identity, [*by_id, *VERDICTS])}")
+        width = max(len(verdict.claim) for verdict in below)
+        return "\n".join(f"{v.claim:{width}}  {v.verdict:15}  {v.published:>12}  {v.ours}".rstrip() for v in below)
+    verdict = by_id[identity]
+    fields = [("claim", identity), ("published", verdict.published), ("ours", verdict.ours)]
+    fields += [("verdict", verdict.verdict), ("because", verdict.reason)]
+    if identity in ledger.claims:
+        claim = ledger.claims[identity]
+        places = {item.key: item.place for item in read_numbers(NUMBERS)}
+        for at, printed in claim.at.items():
+            line, _, first = at.partition(".")
+            where = places.get(f"{line}.{first.split('-')[0]}", "")
+            fields.append(("printed", f"{printed} in line {line} ({where})"))
+        fields += [
+            ("judged", claim.judge),
+            ("cell", ", ".join(claim.cell)),
+            ("table", claim.table),
+            ("note", claim.note),
+        ]
+    else:
+        relation = ledger.relations[identity.removeprefix("relation:")]
+        fields += [("line", str(relation.line)), ("holds if", relation.holds), ("note", relation.note)]
+    checks = [found for found in findings(ledger) if found.claim == identity.removeprefix("relation:")]
+    fields += [("recomputed", f"{'agrees' if f.consistent else 'CONTRADICTS'}: {f.rule}: {f.says}") for f in checks]
+    return "\n".join(f"{name:10} {text}" for name, text in fields if text)

@@ -1,0 +1,241 @@
+"""What our cells have to say to each number of the article.
+
+    identical         the same to the printed digits
+    equivalent        averages whose difference lies within the margin, with 95 % confidence (two one-sided tests);
+                      for a p value, the same side of 0.05; for a relation, it holds here too
+    different         none of the above, and the runs suffice to say so
+    not enough runs   the runs decide neither way
+    not comparable    ours rests on a stand-in, a smaller scale or other hardware
+    not attempted     there is no cell for it
+    inconsistent      the article's own numbers, or its formula, contradict it; ours cannot agree with both
+
+The noise of a comparison has two sources that are kept apart: retraining (the spread over seeds) and rollouts (the
+spread over episodes of one model). A published number without a spread of its own is taken as exact, which is to its
+disadvantage, and said so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.special import stdtr, stdtrit
+
+from ghost.claims.consistency import Finding, findings, predicate
+from ghost.claims.expressions import evaluate
+from ghost.claims.ledger import Claim, Ledger, Noise, Relation, numbers
+from ghost.errors import GhostError
+from ghost.experiments import EXPERIMENTS
+
+VERDICTS = (
+    "identical",
+    "equivalent",
+    "different",
+    "not enough runs",
+    "not comparable",
+    "not attempted",
+    "inconsistent",
+)
+SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
+HARDWARE = "RTX 5090"
+Cells = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of a claim or a relation, with its reason in words."""
+
+    claim: str
+    place: str
+    verdict: str
+    published: str
+    ours: str
+    reason: str
+
+
+def judge_all(ledger: Ledger, cells: Cells, devices: Mapping[str, str] | None = None) -> list[Verdict]:
+    """A verdict for every claim and relation; `devices` are the GPU models of runs, by run id."""
+    against: dict[str, list[Finding]] = {}
+    for finding in findings(ledger):
+        if not finding.consistent:
+            against.setdefault(finding.claim, []).append(finding)
+    claims = [
+        _judge(claim, ledger, cells, against.get(claim.id, []), devices or {}) for claim in ledger.claims.values()
+    ]
+    return [*claims, *(_judge_relation(r, cells, against.get(r.id, [])) for r in ledger.relations.values())]
+
+
+def _judge(
+    claim: Claim, ledger: Ledger, cells: Cells, contradictions: list[Finding], devices: Mapping[str, str]
+) -> Verdict:
+    cell = next((cells[identity] for identity in claim.cell if identity in cells), None)
+    ours = "" if cell is None else f"{cell['shown']}{' ' + cell['unit'] if cell['unit'] else ''}"
+
+    def say(verdict: str, reason: str) -> Verdict:
+        published = f"{claim.printed}{' ' + claim.unit if claim.unit else ''}"
+        return Verdict(claim.id, claim.place, verdict, published, ours, reason)
+
+    if contradictions:
+        return say("inconsistent", "; ".join(f"{found.rule}: {found.says}" for found in contradictions))
+    if claim.judge == "premise":
+        return say("not attempted", claim.note)
+    if claim.table:
+        value = _table_value(claim.table)
+        ours = f"{value:g}"
+        same = math.isclose(value, claim.number.value, rel_tol=1e-9, abs_tol=1e-12)
+        return say("identical" if same else "different", f"the table has {value:g} ({claim.table})")
+    if cell is None:
+        return say("not attempted", "no cell of the report answers to it")
+    if cell["value"] is None:
+        return say("not enough runs", f"the cell is {cell['shown']}")
+    reduced = cell["reduced"] and claim.despite != "reduced"
+    doubts = [*(f"stand-in: {name}" for name in cell["stand_ins"]), *(["reduced scale"] if reduced else [])]
+    if doubts:
+        return say("not comparable", "; ".join(doubts))
+    models = sorted({devices.get(run, "unknown") or "no GPU" for run in cell["runs"]})
+    if claim.judge == "hardware" and not all(HARDWARE in model for model in models):
+        return say("not comparable", f"measured with {', '.join(models)}; the article: {HARDWARE}")
+    factor = SCALE.get(cell["unit"], 1.0) / SCALE[claim.unit] if claim.unit in SCALE else 1.0
+    return say(*JUDGES[claim.judge](claim, ledger, cell, factor))
+
+
+def _exact(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float) -> tuple[str, str]:
+    value, stated = cell["value"] * factor, numbers(claim.printed)
+    slack = stated[0].half_unit * (2 if claim.printed[0] == "≈" else 1) * (1 + 1e-9)
+    if claim.printed[0] in "<≤":
+        same = value <= stated[0].value
+    elif claim.printed[0] in ">≥":
+        same = value >= stated[0].value
+    elif " to " in claim.printed:
+        same = stated[0].value - slack <= value <= stated[1].value + slack
+    else:
+        same = abs(value - stated[0].value) <= slack
+    word = "agrees with" if same else "is not"
+    return ("identical" if same else "different"), f"{value:.6g} {word} {claim.printed} to its printed digits"
+
+
+def _significance(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float) -> tuple[str, str]:
+    if cell["n"] < 2:
+        return "not enough runs", "one pair has no p"
+    sides = ["below" if p < 0.05 else "not below" for p in (claim.number.value, cell["value"])]
+    verdict = "equivalent" if sides[0] == sides[1] else "different"
+    return verdict, f"published {claim.printed} is {sides[0]} 0.05, ours is {sides[1]}, over {cell['n']} pairs"
+
+
+def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float) -> tuple[str, str]:
+    """Two one-sided t-tests (Welch) with the stated margin, then the test of a difference."""
+    stated, value = numbers(claim.printed), cell["value"] * factor
+    verdict, reason = _exact(claim, ledger, cell, factor)
+    if cell["estimator"] in ("value", "largest", "setting", "runs", "millions") or claim.printed[0] in "<>≤≥":
+        return verdict, reason
+    if " to " in claim.printed:
+        return verdict, reason
+    points = claim.unit in ("%", "pp")
+    margin = ledger.margins["points"] if points else ledger.margins["percent"] / 100 * abs(stated[0].value)
+    theirs, their_noise = _published_error(claim, ledger, stated[0].value, stated[1].value if len(stated) > 1 else None)
+    mine = _own_error(cell, factor)
+    if mine is None:
+        return "not enough runs", f"{value:.6g} from one run has no spread to judge by"
+    difference, freedom = value - stated[0].value, max(1, cell["n"] - 1)
+    error = math.hypot(mine, theirs)
+    if theirs and error:
+        noise = _noise(claim, ledger)
+        others = max(1, noise.runs - 1) if noise else 1
+        freedom = error**4 / (mine**4 / freedom + theirs**4 / others) if mine or theirs else freedom
+    said = (
+        f"difference {difference:+.3g}, margin {margin:.3g}; standard error {mine:.2g} here"
+        f" (retraining, n = {cell['n']}) and {theirs:.2g} there ({their_noise})"
+    )
+    if error == 0:
+        return ("equivalent" if abs(difference) <= margin else "different"), said
+    half = float(stdtrit(freedom, 0.95)) * error
+    if abs(difference) + half <= margin:
+        return "equivalent", said
+    if float(2 * stdtr(freedom, -abs(difference) / error)) < 0.05:
+        return "different", said
+    return "not enough runs", said
+
+
+JUDGES: dict[str, Callable[[Claim, Ledger, Mapping[str, Any], float], tuple[str, str]]] = {
+    "exact": _exact,
+    "significance": _significance,
+    "statistical": _statistical,
+    "hardware": _statistical,
+}
+
+
+def _noise(claim: Claim, ledger: Ledger) -> Noise | None:
+    """The longest prefix of the claim that the ledger knows the noise of."""
+    known = [place for place in ledger.noise if claim.id == place or claim.id.startswith(f"{place}/")]
+    return ledger.noise[max(known, key=len)] if known else None
+
+
+def _published_error(claim: Claim, ledger: Ledger, mean: float, std: float | None) -> tuple[float, str]:
+    """The standard error of a published average, and what it comes from."""
+    noise = _noise(claim, ledger)
+    if noise and std is not None:
+        return std / math.sqrt(noise.runs), f"{noise.kind}, n = {noise.runs}"
+    if noise and noise.kind == "rollout" and claim.unit == "%":
+        rate = mean / 100
+        return 100 * math.sqrt(max(0.0, rate * (1 - rate)) / noise.runs), f"rollouts of one model, n = {noise.runs}"
+    return 0.0, "not published, taken as exact"
+
+
+def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
+    """The standard error of our average, from its 95 % interval."""
+    if not cell["interval"] or cell["n"] < 2:
+        return None
+    low, high = map(float, cell["interval"])
+    return (high - low) / 2 / float(stdtrit(cell["n"] - 1, 0.975)) * factor
+
+
+def _table_value(expression: str) -> float:
+    """A line of the table, or a constant of the code, at the article's own size."""
+    rows = {row.name: row for row in EXPERIMENTS}
+
+    def name(dotted: str) -> Any:
+        experiment, _, key = dotted.partition(".")
+        if experiment not in rows or key not in {"seeds", *rows[experiment].settings}:
+            raise GhostError(f"claims: the table has no {dotted}")
+        return rows[experiment].seeds if key == "seeds" else rows[experiment].settings[key]
+
+    def code(dotted: str) -> Any:
+        module, _, constant = dotted.rpartition(".")
+        if not module.startswith("ghost."):
+            raise GhostError(f"claims: {dotted} is no constant of ours")
+        return getattr(importlib.import_module(module), constant)
+
+    return float(evaluate(expression, {"code": code}, name))
+
+
+def _judge_relation(relation: Relation, cells: Cells, contradictions: list[Finding]) -> Verdict:
+    def say(verdict: str, ours: str, reason: str) -> Verdict:
+        return Verdict(f"relation:{relation.id}", "relation", verdict, relation.says, ours, reason)
+
+    if contradictions:
+        note = f" ({relation.note})" if relation.note else ""
+        return say("inconsistent", "", f"the article's own numbers say otherwise: {contradictions[0].says}{note}")
+    try:
+        holds, said = predicate(relation.holds, values(cells))
+    except GhostError:  # a cell is missing
+        return say("not attempted", "", "not every number of it has a cell")
+    used = [cells[identity] for identity in cells if f"{identity} " in f"{said}, "]
+    doubts = sorted({name for cell in used for name in cell["stand_ins"]})
+    ours = "holds" if holds else "does not hold"
+    if doubts or any(cell["reduced"] for cell in used):
+        return say("not comparable", ours, f"{ours} here, on {', '.join(doubts) or 'a reduced scale'}: {said}")
+    return say("equivalent" if holds else "different", ours, said)
+
+
+def values(cells: Cells) -> dict[str, list[float]]:
+    """Cells as numbers: the value, and the deviation where one is shown."""
+    found: dict[str, list[float]] = {}
+    for identity, cell in cells.items():
+        if cell["value"] is None:
+            continue
+        _, _, spread = cell["shown"].partition(" ± ")
+        found[identity] = [cell["value"], *([float(spread)] if spread else [])]
+    return found

@@ -1,0 +1,226 @@
+"""Planted defects: each is found, and named. In a copy of the project in which the smoke DAG has run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pypdf
+import pytest
+
+from ghost.audit.affected import Query, affected
+from ghost.audit.answer import answer
+from ghost.audit.build import Build, sentences_of
+from ghost.audit.compare import compare
+from ghost.audit.verify import verify
+from ghost.config import load
+from ghost.errors import GhostError
+from ghost.files import read_json, sha256, write_json
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
+RUNS = Path("data/smoke/runs")
+
+
+@pytest.fixture
+def config(project, monkeypatch):
+    monkeypatch.chdir(project)
+    return load({"scale": "smoke"})
+
+
+@pytest.fixture
+def keep(config, tmp_path):
+    """Put files and folders of the build back after a test has spoilt them."""
+    kept: list[tuple[Path, Path]] = []
+
+    def remember(path: Path) -> Path:
+        copy = tmp_path / f"kept{len(kept)}"
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
+        kept.append((path, copy))
+        return path
+
+    yield remember
+    for path, copy in reversed(kept):
+        if copy.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(copy, path)
+        else:
+            shutil.copy(copy, path)
+
+
+def said(config, *parts: str) -> str:
+    found = verify(config, parts) if parts else verify(config)
+    return "\n".join(f"{problem.kind} {problem.where}: {problem.says}" for problem in found)
+
+
+def test_a_whole_build_has_no_problem(config):
+    assert said(config) == ""
+
+
+def test_a_changed_checkpoint_is_named(config, keep):
+    path = keep(RUNS / "ghost/seed42/model.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert f"files {path}: was changed" in said(config, "runs")
+
+
+def test_an_edited_results_row_is_named_also_when_every_hash_was_mended(config, keep):
+    folder = keep(RUNS / "cvae_offline")
+    rows, manifest = folder / "seed42/rows.csv", folder / "manifest.json"
+    lines = rows.read_text().splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("all,mse,"))
+    lines[at] = "all,mse,0.001," + lines[at].split(",")[-1]
+    rows.write_text("\n".join(lines) + "\n")
+    assert f"files {rows}: was changed" in said(config, "runs")
+    record = read_json(folder / "seed42/run.json")
+    record["outputs"]["rows.csv"]["sha256"] = sha256(rows)
+    write_json(folder / "seed42/run.json", record)
+    listing = read_json(manifest)
+    listing["runs"][0]["files"]["seed42/rows.csv"] = sha256(rows)
+    write_json(manifest, listing)
+    found = said(config, "cells")
+    assert "tab:lightweight/CVAE/test_mse does not recompute from the raw rows" in found
+    assert "results.csv: is not what the raw rows give" in found
+
+
+def test_a_number_edited_in_the_tex_is_named(config, keep):
+    table = keep(config.generated / "tab_lightweight.tex")
+    table.write_text(table.read_text().replace("0.", "9.", 1))
+    assert f"text {table}: was edited, or is stale: line" in said(config, "text")
+
+
+def test_a_number_typed_into_the_text_is_named(config, keep):
+    section = keep(Path("paper/sections/conclusion.tex"))
+    section.write_text(section.read_text() + "\nIt gains 13.5 points.\n")
+    assert "typed number 13.5" in said(config, "text")
+
+
+def test_a_deleted_seed_is_named(config, keep):
+    folder = keep(RUNS / "cvae_offline")
+    listing = read_json(folder / "manifest.json")
+    listing["runs"] = [run for run in listing["runs"] if run["seed"] != 123]
+    write_json(folder / "manifest.json", listing)
+    shutil.rmtree(folder / "seed123")
+    found = said(config, "runs", "cells")
+    assert "seeds [123] of cvae_offline are missing: 1 of 2" in found
+    assert "tab:lightweight/CVAE/test_mse" in found
+
+
+def test_a_swapped_run_is_named(config, keep):
+    folder = keep(RUNS / "cvae_offline")
+    (folder / "seed42").rename(folder / "other")
+    (folder / "seed123").rename(folder / "seed42")
+    (folder / "other").rename(folder / "seed123")
+    found = said(config, "runs")
+    assert "records data/smoke/runs/cvae_offline/seed42/run.json" in found
+    assert "but the manifest lists" in found
+
+
+def test_a_swap_that_the_manifest_follows_is_named_too(config, keep):
+    folder = keep(RUNS / "cvae_offline")
+    (folder / "seed42").rename(folder / "other")
+    (folder / "seed123").rename(folder / "seed42")
+    (folder / "other").rename(folder / "seed123")
+    text = (folder / "manifest.json").read_text()
+    listing = json.loads(text.replace("seed42/", "seed@/").replace("seed123/", "seed42/").replace("seed@/", "seed123/"))
+    for run in listing["runs"]:
+        run["seed"] = {42: 123, 123: 42}[run["seed"]]
+    write_json(folder / "manifest.json", listing)
+    assert "was swapped: this is the run of cvae_offline, seed 123" in said(config, "runs")
+
+
+def test_a_stale_feature_cache_is_named(config, keep):
+    manifest = keep(RUNS / "dual_arm_features/manifest.json")
+    manifest.write_text(manifest.read_text() + "\n")
+    found = said(config, "runs")
+    assert "inputs data/smoke/runs/ghost/seed42/run.json: is stale" in found
+    assert "dual_arm_features/manifest.json has changed since" in found
+
+
+def test_a_pdf_from_another_build_is_named(config, keep):
+    path = keep(config.pdf)
+    writer = pypdf.PdfWriter(clone_from=path)
+    writer.add_metadata({"/GhostCells": "0" * 64})
+    writer.write(path)
+    assert f"pdf {path}: is from another build: made from cells 00000000" in said(config, "pdf")
+
+
+def test_a_cell_that_the_pdf_prints_otherwise_is_named(config, keep):
+    cells = keep(config.data / "cells.jsonl")
+    cells.write_text(cells.read_text().replace('"shown":"10"', '"shown":"11"', 1))
+    found = said(config, "cells", "pdf")
+    assert "is from another build" in found
+    assert "does not recompute" in found
+
+
+def test_the_way_back_from_a_training_run_reaches_cells_figures_and_sentences(config):
+    build = Build.open(config)
+    trained = next(run for run in build.manifests["cvae"] if run.seed == 123)
+    found = affected(build, Query(run=trained.run_id))
+    assert found.runs == [trained.run_id]
+    assert {build.records[run_id]["experiment"] for run_id in found.above} == {"cvae_offline"}
+    assert {build.runs[run_id].seed for run_id in found.above} == {123}  # the other seed is not touched
+    assert "tab:lightweight/CVAE/test_mse" in found.cells
+    assert not [identity for identity in found.cells if identity.startswith("fig:switch_speed")]
+    assert found.artefacts == ["tab:lightweight"]
+    assert any("the variational decoder" in sentence for sentence in found.sentences)
+
+
+def test_the_way_back_from_a_host_a_commit_a_file_and_a_seed(config):
+    build = Build.open(config)
+    record = build.records[build.manifests["switch_speed"][0].run_id]
+    assert set(affected(build, Query(host=record["host"])).runs) == set(build.runs)
+    assert len(affected(build, Query(commit=record["commit"][:10])).runs) == len(build.runs)
+    file = affected(build, Query(file="src/ghost/simulations/dwell_time.py"))
+    assert [build.records[run]["experiment"] for run in file.runs] == ["dwell_time"]
+    demos = affected(build, Query(file="data/smoke/runs/dual_arm/manifest.json"))
+    assert "tab:ablation/Move_parts/mse/dual" in demos.cells
+    assert "tab:lightweight/CVAE/p" in affected(build, Query(seed=42)).cells
+    with pytest.raises(GhostError, match="no run with gpu GPU-1"):
+        affected(build, Query(gpu="GPU-1"))
+
+
+def test_a_cell_leads_down_to_the_demonstrations(config):
+    build = Build.open(config)
+    runs = build.cells["tab:lightweight/CVAE/test_mse"]["runs"]
+    below = [(depth, build.records[run.run_id]["experiment"]) for depth, run in build.lineage(runs)]
+    assert below[0] == (0, "cvae_offline")
+    assert (1, "cvae") in below
+    assert (2, "dual_arm") in below
+    records = json.loads(
+        answer(config, "tab:lightweight/CVAE/test_mse", Query(), verify=False, diff=None, json=True)[0]
+    )[0]["records"]
+    assert {record["experiment"] for record in records} >= {"cvae", "dual_arm_features", "dual_arm"}
+
+
+def test_two_builds_are_compared_and_the_difference_is_explained(config, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(config.data, other, ignore=shutil.ignore_patterns("*.safetensors", "*.parquet", "paper", "figures"))
+    assert compare(config.data, other) == []
+    cells = other / "cells.jsonl"
+    cells.write_text(
+        "".join(
+            line.replace('"shown":"10"', '"shown":"11"') if "gru_a0.30/steps" in line else line
+            for line in cells.read_text().splitlines(keepends=True)
+        )
+    )
+    path = next((other / "runs/switch_speed").glob("seed*/run.json"))
+    record = read_json(path)
+    record["settings"]["dt"] = 0.15
+    write_json(path, record)
+    (difference,) = compare(config.data, other)
+    assert (difference.first, difference.second) == ("10", "11")
+    assert difference.because == ["switch_speed: dt 0.16 and 0.15"]
+    text, code = answer(config, "", Query(), verify=False, diff=(config.data, other), json=False)
+    assert "1 cells differ" in text
+    assert code == 1
+    with pytest.raises(GhostError, match="ask for a cell"):
+        answer(config, "", Query(), verify=False, diff=None, json=False)
+
+
+def test_sentences_are_found_with_what_they_cite(tmp_path):
+    path = tmp_path / "x.tex"
+    path.write_text("First. Then \\cell{a/b} is\nbelow \\cell{a/c}. % \\cell{no}\n\n\\holds{p}{Order holds.} Last.\n")
+    found = sentences_of(path)
+    assert [(sentence.line, sentence.cites) for sentence in found] == [(1, ("a/b", "a/c")), (4, ("holds:p",))]

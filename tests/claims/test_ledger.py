@@ -1,0 +1,120 @@
+"""Every number of the article is a claim in the ledger, or of a kind that is excused with a reason."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ghost.claims.article import NonResult, read_article, read_numbers, write_numbers
+from ghost.claims.ledger import LEDGER, NUMBERS, as_value, numbers, read_ledger
+from ghost.errors import GhostError
+from ghost.experiments import ARTEFACTS
+
+ARTICLE = os.environ.get("GHOST_ARTICLE")
+
+
+@pytest.fixture(scope="module")
+def ledger(request):
+    return read_ledger(request.config.rootpath / LEDGER)
+
+
+@pytest.fixture(scope="module")
+def printed(request):
+    return read_numbers(request.config.rootpath / NUMBERS)
+
+
+def keys(at):
+    """477.2-3 are the second and the third number of line 477."""
+    line, _, span = at.partition(".")
+    first, *last = map(int, span.split("-"))
+    return [f"{line}.{number}" for number in range(first, (last or [first])[-1] + 1)]
+
+
+def missing(claims, printed):
+    covered = Counter(key for claim in claims for at in claim.at for key in keys(at))
+    return [item for item in printed if not item.non_result and item.key not in covered], covered
+
+
+def test_no_number_of_the_article_is_missing(ledger, printed):
+    left, covered = missing(ledger.claims.values(), printed)
+    assert not left, [f"line {item.line}: {item.before}[{item.printed}]{item.after}" for item in left]
+    assert max(covered.values()) == 1, "a number that two claims name"
+    assert set(covered) <= {item.key for item in printed}
+
+
+def test_a_number_that_no_claim_names_is_found(ledger, printed):
+    fewer = [claim for claim in ledger.claims.values() if claim.id != "tab:lightweight/CVAE/d"]
+    assert [item.key for item in missing(fewer, printed)[0]] == ["465.4", "477.5"]
+
+
+def test_what_the_ledger_prints_is_what_the_article_prints(ledger, printed):
+    by_key = {item.key: item for item in printed}
+    for claim in ledger.claims.values():
+        for at, text in claim.at.items():
+            stated = [abs(number.value) for number in numbers(text)]
+            assert stated == [as_value(by_key[key].printed) for key in keys(at)], (claim.id, at)
+
+
+def test_every_excuse_has_a_reason_and_is_used(ledger, printed):
+    used = {item.non_result for item in printed} - {""}
+    assert used == {kind.name for kind in ledger.non_results}
+    assert all(len(kind.reason) > 10 for kind in ledger.non_results)
+    assert sum(bool(item.non_result) for item in printed) < len(printed) / 3
+
+
+def test_published_values_of_the_table_are_those_of_the_ledger(ledger):
+    """The table prints published values beside ours; each is a claim's, digit for digit."""
+    claimed = {}
+    for claim in ledger.claims.values():
+        for cell in claim.cell:
+            claimed.setdefault(cell, []).append(claim)
+    for artefact in ARTEFACTS:
+        for cell in artefact.cells:
+            if cell.published and f"{artefact.id}/{cell.name}" in claimed:
+                texts = [[n.value for n in numbers(c.printed)] for c in claimed[f"{artefact.id}/{cell.name}"]]
+                assert [n.value for n in numbers(cell.published)] in texts, f"{artefact.id}/{cell.name}"
+
+
+def test_ids_are_not_doubled_and_judges_are_known(tmp_path, root):
+    text = (root / LEDGER).read_text()
+    line = next(line for line in text.splitlines() if "tab:lightweight/CVAE/d" in line and line.startswith("  - {"))
+    (tmp_path / "doubled.yaml").write_text(f"{text}{line}\n")
+    with pytest.raises(GhostError, match="tab:lightweight/CVAE/d stands twice"):
+        read_ledger(tmp_path / "doubled.yaml")
+    (tmp_path / "judge.yaml").write_text(text.replace(line, line.replace("statistical", "exakt")))
+    with pytest.raises(GhostError, match="no judge 'exakt'; did you mean exact"):
+        read_ledger(tmp_path / "judge.yaml")
+
+
+def test_the_reader_sees_numbers_and_leaves_out_what_is_none():
+    text = "\n".join(
+        [
+            r"\begin{abstract}",
+            r"A 2.3M Ghost, 4{,}614$\times$ fewer, $3 \times 10^{-4}$, five seeds, $p = .0019$. % 99",
+            r"\end{abstract}",
+            r"\section{Results}",
+            r"\label{sec:results}",
+            r"\cite{wang2024} in Fig.~\ref{fig:2} \includegraphics[width=0.5\textwidth]{x1} LIBERO-10",
+            r"\begin{table}[t]\caption{20 trials}\label{tab:x}",
+            r"\begin{tabular}{lc}",
+            r"MLP & $0.0189 \pm 0.0005$ \\",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+    found = read_article(text, [NonResult("names", "a benchmark's name", "LIBERO-10")])
+    assert [item.printed for item in found if item.place == "abstract"] == [
+        *("2.3", "4{,}614", r"3 \times 10^{-4}", "five", ".0019"),
+    ]
+    assert [(item.printed, item.non_result) for item in found if item.place == "sec:results"] == [("10", "names")]
+    assert [item.printed for item in found if item.place == "tab:x"] == ["20", "0.0189", "0.0005"]
+    assert as_value("4{,}614") == 4614
+    assert as_value(r"3 \times 10^{-4}") == pytest.approx(3e-4)
+    assert as_value("Five") == 5
+
+
+@pytest.mark.skipif(not ARTICLE, reason="the article is not ours to ship: GHOST_ARTICLE names its source")
+def test_the_list_is_what_the_article_has(ledger, tmp_path, root):
+    write_numbers(Path(ARTICLE), list(ledger.non_results), tmp_path / "numbers.csv")
+    assert (tmp_path / "numbers.csv").read_bytes() == (root / NUMBERS).read_bytes()

@@ -1,0 +1,141 @@
+"""Each verdict, from a cell that deserves it."""
+
+import json
+
+import pytest
+
+from ghost.claims.ledger import LEDGER, read_ledger
+from ghost.claims.report import explain, overview
+from ghost.claims.verdicts import VERDICTS, judge_all
+from ghost.cli import claims as claims_command
+from ghost.errors import GhostError
+
+
+@pytest.fixture(scope="module")
+def ledger(request):
+    return read_ledger(request.config.rootpath / LEDGER)
+
+
+def cell(identity, value, *, n=5, half=None, spread=None, **changes):
+    made = {
+        "id": identity,
+        "shown": f"{value:g}" + (f" ± {spread:g}" if spread is not None else ""),
+        "value": value,
+        "unit": "",
+        "estimator": "mean_std",
+        "interval": None if half is None else [value - half, value + half],
+        "n": n,
+        "runs": ["r1"],
+        "reduced": False,
+        "stand_ins": [],
+    }
+    return {identity: {**made, **changes}}
+
+
+def verdict(ledger, claim, cells):
+    return next(v for v in judge_all(ledger, cells) if v.claim == claim)
+
+
+MSE = "tab:lightweight/MLP/test_mse"  # published 0.0189 ± 0.0005 over five seeds
+
+
+def test_averages_within_the_margin_are_equivalent_and_the_noise_is_named(ledger):
+    found = verdict(ledger, MSE, cell(MSE, 0.0190, half=0.0005))
+    assert found.verdict == "equivalent"
+    assert "margin 0.00189" in found.reason
+    assert "retraining, n = 5" in found.reason
+
+
+def test_averages_apart_are_different_and_noisy_ones_undecided(ledger):
+    assert verdict(ledger, MSE, cell(MSE, 0.0300, half=0.0005)).verdict == "different"
+    assert verdict(ledger, MSE, cell(MSE, 0.0205, half=0.0050)).verdict == "not enough runs"
+    assert verdict(ledger, MSE, cell(MSE, 0.0189, n=1)).verdict == "not enough runs"
+
+
+def test_a_success_rate_carries_its_rollout_noise(ledger):
+    rate = "tab:libero10/gru_phase/success_rate"  # 75.0 % of 200 trials: a standard error of 3 points
+    found = verdict(ledger, rate, cell(rate, 75.0, half=1.0, unit="%"))
+    assert "rollouts of one model, n = 200" in found.reason
+    assert found.verdict == "not enough runs"  # 200 trials cannot show five points
+    assert verdict(ledger, rate, cell(rate, 40.0, half=1.0, unit="%")).verdict == "different"
+
+
+def test_what_is_not_the_papers_own_is_not_comparable(ledger):
+    for doubt in ({"stand_ins": ["backbone"]}, {"reduced": True}):
+        assert verdict(ledger, MSE, cell(MSE, 0.0189, half=0.0001, **doubt)).verdict == "not comparable"
+    latency = "tab:groot_distill/Ghost/latency_ms"
+    assert "RTX 5090" in verdict(ledger, latency, cell(latency, 0.41)).reason
+
+
+def test_a_stand_in_can_never_pass_for_a_reproduction(ledger):
+    """Every claim met to the last digit, on a stand-in: none is identical or equivalent but settings of the table."""
+    cells = {}
+    for claim in ledger.claims.values():
+        for identity in claim.cell:
+            cells |= cell(identity, claim.number.value, half=1e-9, spread=1e-9, stand_ins=["backbone"])
+    for found in judge_all(ledger, cells):
+        assert found.verdict not in ("identical", "equivalent", "different") or found.claim.startswith("setting:")
+
+
+def test_counts_compare_in_their_units_and_survive_a_smaller_scale(ledger):
+    count = cell("tab:groot_distill/Ghost/paper_params", 2.315746, unit="M", estimator="millions", reduced=True)
+    assert verdict(ledger, "tab:groot_distill/Ghost/exact_params", count).verdict == "identical"
+    assert verdict(ledger, "tab:groot_distill/Ghost/params", count).verdict == "identical"
+    off = cell("tab:groot_distill/Ghost/paper_params", 2.315747, unit="M", estimator="millions")
+    assert verdict(ledger, "tab:groot_distill/Ghost/exact_params", off).verdict == "different"
+
+
+def test_exact_numbers_agree_to_their_digits(ledger):
+    steps = "fig:switch_speed/ghost_n5/steps_to_converge"
+    assert verdict(ledger, steps, cell(steps, 2.0, estimator="value")).verdict == "identical"
+    assert verdict(ledger, steps, cell(steps, 3.0, estimator="value")).verdict == "different"
+    bound = "fig:diagnostic/learned/switch/control_steps"
+    assert verdict(ledger, bound, cell(bound, 1.0, estimator="largest")).verdict == "identical"
+
+
+def test_p_values_agree_when_they_say_the_same(ledger):
+    p = "tab:lightweight/MLP/p"
+    assert verdict(ledger, p, cell(p, 0.02, estimator="paired_p")).verdict == "equivalent"
+    assert verdict(ledger, p, cell(p, 0.30, estimator="paired_p")).verdict == "different"
+
+
+def test_inconsistent_wins_and_says_why(ledger):
+    found = verdict(ledger, "tab:lightweight/CVAE/p", cell("tab:lightweight/CVAE/p", 0.003))
+    assert found.verdict == "inconsistent"
+    assert "computed 0 to 0.002344" in found.reason
+
+
+def test_relations_are_judged_on_our_cells(ledger):
+    arm = "tab:groot_distill/{}/arm_mse"
+    cells = cell(arm.format("DiT"), 0.05) | cell(arm.format("Ghost"), 0.1)
+    assert verdict(ledger, "relation:groot/arm", cells).verdict == "equivalent"
+    cells = cell(arm.format("DiT"), 0.2) | cell(arm.format("Ghost"), 0.1)
+    assert verdict(ledger, "relation:groot/arm", cells).verdict == "different"
+    assert verdict(ledger, "relation:groot/arm", {}).verdict == "not attempted"
+
+
+def test_every_verdict_can_be_explained(ledger, root, monkeypatch):
+    monkeypatch.chdir(root)
+    verdicts = judge_all(ledger, {})
+    assert all(found.reason for found in verdicts)
+    for found in verdicts[::60]:
+        assert f"verdict    {found.verdict}" in explain(found.claim, ledger, verdicts)
+    assert "line 465" in explain("tab:lightweight/CVAE/p", ledger, verdicts)
+    assert explain("tab:meta_rl", ledger, verdicts).count("\n") == 18
+    with pytest.raises(GhostError, match="did you mean tab:lightweight/CVAE/p"):
+        explain("tab:lightweight/CVAEE/p", ledger, verdicts)
+    total = [int(number) for number in overview(verdicts).splitlines()[-1].split()[1:]]
+    assert sum(total) == len(verdicts) == len(ledger.claims) + len(ledger.relations)
+
+
+def test_the_command_fails_on_what_it_is_told_to(root, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("ghost.claims.report.read_cells", lambda path: {})
+    monkeypatch.setattr("ghost.claims.report.gpu_models", lambda manifests: {})
+    assert claims_command(scale="paper") == 0
+    assert claims_command(scale="paper", fail_on=("inconsistent",)) == 1
+    capsys.readouterr()
+    claims_command("tab:lightweight/CVAE/p", scale="paper", json=True)
+    assert {found["verdict"] for found in json.loads(capsys.readouterr().out)} <= set(VERDICTS)
+    with pytest.raises(GhostError, match="no verdict 'diferent'; did you mean different"):
+        claims_command(fail_on=("diferent",))
