@@ -4,8 +4,8 @@ The arm follows the expert with a disturbance (noise of a slow AR(1) process, no
 show how to come back to the path; what is to be learnt (`target`) is the expert's own action. An episode ends a few
 steps after its success. Those without success are left out and counted: soccer and stick-pull fail for some variations.
 
-Observations are what agents see (`ghost.environments.metaworld.features`), the context is the task, one-hot. Rewards are
-Meta-World's own, a tenth of them, so that they are of order one.
+Observations are what agents see (`ghost.environments.metaworld.features`), the context is the task, one-hot. Rewards
+are Meta-World's own, a tenth of them, so that they are of order one.
 """
 
 from __future__ import annotations

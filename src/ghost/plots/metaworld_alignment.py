@@ -1,4 +1,4 @@
-"""fig:metaworld_alignment: after a task switch in Meta-World, the direction of the actions, and who gets the task done."""
+"""fig:metaworld_alignment: after a task switch in Meta-World, where the actions point, and who gets the task done."""
 
 from __future__ import annotations
 
