@@ -62,13 +62,13 @@ def test_only_those_that_are_told_the_goal_see_it(name, told):
     ("name", "remembers"), [("ghost", False), ("transformer", True), ("algorithm_distillation", True), ("rl2", True)]
 )
 def test_all_but_ghost_remember(name, remembers):
-    agent, seen = build(name, **SMALL[name]), random_seen(64)
-    noise = torch.rand(64, 2, generator=torch.Generator().manual_seed(2))
+    agent, seen = build(name, **SMALL[name]), random_seen(4096)
+    noise = torch.rand(4096, 2, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
-        memory = agent.begin(64)
+        memory = agent.begin(4096)
         for t in range(3):
-            agent.act(memory, random_seen(64), noise * 0 + t / 3)
-        later, fresh = agent.act(memory, seen, noise), agent.act(agent.begin(64), seen, noise)
+            agent.act(memory, random_seen(4096), noise * 0 + t / 3)
+        later, fresh = agent.act(memory, seen, noise), agent.act(agent.begin(4096), seen, noise)
     assert torch.equal(later, fresh) != remembers
 
 

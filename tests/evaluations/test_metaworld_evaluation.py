@@ -29,7 +29,7 @@ class Turned(torch.nn.Module):
 def test_a_round_of_real_worlds(monkeypatch):
     """Three tasks: the expert is aligned with itself and gets them done; told is the old task, then the new one."""
     monkeypatch.setattr(metaworld, "tasks", lambda benchmark: ("reach-v3", "drawer-close-v3", "window-open-v3"))
-    agent, settings = Turned(), Settings(rounds=1, steps_before=4, aligned_steps=20, max_steps=150)
+    agent, settings = Turned(), Settings(tasks=3, rounds=1, steps_before=4, aligned_steps=20, max_steps=150)
     outcome = evaluate(settings, None, {"agent": agent}, seed=1, progress=Progress(stream=io.StringIO()))
     found = {(row.condition, row.metric): row.value for row in outcome.rows}
     assert found["expert", "success"] == 1

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+TASKS = {"ml10": 10, "ml45": 45}  # training tasks of each benchmark
 HELD_OUT = ("bin-picking-v3", "box-close-v3", "hand-insert-v3", "door-lock-v3", "door-unlock-v3")  # of ML45
 ML10 = (
     "reach-v3",
@@ -53,11 +54,9 @@ def features(observation: np.ndarray) -> np.ndarray:
 
 
 def tasks(benchmark: str) -> tuple[str, ...]:
-    """Training tasks of `ml10` or `ml45`, in Meta-World's order (that of ML45 is alphabetical)."""
+    """The training tasks of a benchmark, those of ML10 in Meta-World's order, of ML45 by name."""
     if benchmark == "ml10":
         return ML10
-    if benchmark != "ml45":
-        raise ValueError(f"benchmark must be ml10 or ml45, got {benchmark!r}")
     from metaworld.policies import ENV_POLICY_MAP
 
     return tuple(name for name in sorted(ENV_POLICY_MAP) if name not in HELD_OUT)

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from ghost.data.metaworld_demos import REWARD_SCALE
-from ghost.environments.metaworld import World, features, tasks
+from ghost.environments.metaworld import TASKS, World, features, tasks
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
 from ghost.trajectories import Seen
@@ -36,6 +36,7 @@ FIRST = 10  # steps that count as the first ones
 @dataclass(frozen=True)
 class Settings:
     benchmark: str = "ml10"
+    tasks: int = 10  # the first so many of the benchmark
     rounds: int = 20  # R
     steps_before: int = 30
     aligned_steps: int = 50
@@ -43,8 +44,10 @@ class Settings:
     evaluation_seed: int = 1_000_000  # plus the training seed: variations that no demonstration has
 
     def __post_init__(self) -> None:
-        if self.benchmark not in ("ml10", "ml45"):
-            raise ValueError(f"benchmark must be ml10 or ml45, got {self.benchmark!r}")
+        if self.benchmark not in TASKS:
+            raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
+        if not 2 <= self.tasks <= TASKS[self.benchmark]:
+            raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
         if self.rounds < 1 or self.steps_before < 1:
             raise ValueError(f"rounds and steps_before must be at least 1, got {self.rounds}, {self.steps_before}")
         if not FIRST <= self.aligned_steps <= self.max_steps:
@@ -52,7 +55,7 @@ class Settings:
 
 
 def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, seed: int, progress: Progress) -> Outcome:
-    s, names = settings, tasks(settings.benchmark)
+    s, names = settings, tasks(settings.benchmark)[: settings.tasks]
     worlds = [World(name) for name in names]
     agents = {**decoders, EXPERT: None, RANDOM: None}
     found: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {name: [] for name in agents}

@@ -151,7 +151,7 @@ def _meta_rl_curves() -> tuple[Cell, ...]:
 
 # ------------------------------------------------------------------------------------------------------- Meta-World
 
-BENCHMARKS = ("ml10", "ml45")
+BENCHMARKS = {"ml10": 10, "ml45": 45}  # and their training tasks
 # Neither widths nor training are published. Ghost is wider than in the Dark Room, since it sees 51 numbers and a task.
 LOOK_BACK = {**ATTENTION, "window": 32, "stride": 16}
 METAWORLD_AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -185,14 +185,15 @@ METAWORLD_DEMOS = tuple(
         "ghost.data.metaworld_demos",
         {
             "benchmark": benchmark,
+            "tasks": tasks,
             "episodes_per_task": 50,
             "max_steps": 200,
             "steps_after_success": 5,
-            "noise": 0.2,
+            "noise": 0.1,
             "noise_memory": 0.9,
         },
     )
-    for benchmark in BENCHMARKS
+    for benchmark, tasks in BENCHMARKS.items()
 )
 METAWORLD_TRAININGS = tuple(
     Experiment(f"{benchmark}_{agent}", "train_agent", f"ghost.agents.{module}", given, SEEDS, (f"{benchmark}_demos",))
@@ -206,6 +207,7 @@ METAWORLD_SWITCHING = tuple(
         "ghost.evaluations.metaworld",
         {
             "benchmark": benchmark,
+            "tasks": tasks,
             "rounds": 20,
             "steps_before": 30,
             "aligned_steps": 50,
@@ -215,7 +217,7 @@ METAWORLD_SWITCHING = tuple(
         SEEDS,
         tuple(f"{benchmark}_{agent}" for agent in METAWORLD_AGENTS),
     )
-    for benchmark in BENCHMARKS
+    for benchmark, tasks in BENCHMARKS.items()
 )
 EXPERIMENTS = (
     *(DEMOS, HISTORIES, GHOST, TRANSFORMER, DISTILLATION, RL2, DARK_ROOM),
