@@ -17,6 +17,7 @@ FIGURES = [
     "diagnostic",
     "switch_speed",
     "meta_rl",
+    "metaworld_alignment",  # ours: the paper has it in words
     "attractor_emergence",
     "e2e_trajectory",
     "attractor_basins",
@@ -70,7 +71,7 @@ def test_a_need_must_stand_above():
 def test_every_row_makes_settings_of_its_module():
     for row in EXPERIMENTS:
         module = importlib.import_module(row.module)
-        make = partial(_split, module) if row.step == "train" else module.Settings
+        make = partial(_split, module) if row.step in ("train", "train_agent") else module.Settings
         if row.step != "cache_features":  # its settings are the backbone's and the drawing's, taken apart by the step
             read_settings({"name": row.name, "settings": row.settings}, make)
 

@@ -18,7 +18,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from ghost.data.features import Sizes
 from ghost.errors import GhostError
 from ghost.files import atomic, canonical
 from ghost.records import Run
@@ -54,6 +53,6 @@ def load_decoder(run: Run, device: str = "cpu") -> Any:
     module = importlib.import_module(facts["module"])
     settings = module.Settings(**{key: tuples(value) for key, value in facts["settings"].items()})
     with torch.random.fork_rng(devices=[]):  # building draws initial weights: not at the caller's expense
-        decoder = module.Decoder(settings, Sizes(**facts["sizes"]))
+        decoder = module.Decoder(settings, module.Sizes(**facts["sizes"]))
     decoder.load_state_dict(tensors)
     return decoder.to(device).eval().requires_grad_(False)

@@ -61,6 +61,33 @@ def bootstrap(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     return _estimate(estimate.estimate, cell, len(runs), interval, suffix)
 
 
+def over_episodes(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """Mean and sample standard deviation over the episodes of all runs (an array each), as the paper prints them.
+
+    The interval is that of the mean over runs: episodes of one training are not independent of each other.
+    """
+    found = [np.asarray(run.arrays()[cell["metric"]], float) for run in runs]
+    pooled = np.concatenate(found)
+    std = f" ± {format(float(pooled.std(ddof=1)), cell['digits'])}" if len(pooled) > 1 else ""
+    interval = _known(statistics.bootstrap_mean([float(values.mean()) for values in found]).interval)
+    return _estimate(float(pooled.mean()), cell, len(pooled), interval, suffix=std)
+
+
+def success_share(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """The share of episodes that succeeded, over all runs, as 97/100, with Wilson's interval."""
+    found = np.concatenate([np.asarray(run.arrays()[cell["metric"]], float) for run in runs])
+    rate = statistics.wilson(int(found.sum()), len(found))
+    return Estimate(f"{int(found.sum())}/{len(found)}", rate.estimate, len(found), rate.interval)
+
+
+def interval(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """The percentile bootstrap 95 % interval of the mean over runs, alone."""
+    estimate = statistics.bootstrap_mean([run.value(cell["condition"], cell["metric"]) for run in runs])
+    bounds = _known(estimate.interval)
+    shown = "{} to {}".format(*(format(bound, cell["digits"]) for bound in bounds)) if bounds else "one run"
+    return Estimate(shown, estimate.estimate, len(runs), bounds)
+
+
 def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """The largest over runs: for bounds that every run must keep."""
     found = [run.value(cell["condition"], cell["metric"]) for run in runs]
@@ -165,13 +192,53 @@ def ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estim
     return _estimate(float(np.mean(first) / np.mean(second)), cell, min(len(first), len(second)))
 
 
+def bootstrap_ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Mean over mean of pairs, shown with its percentile bootstrap 95 % interval over the pairs."""
+    found = statistics.bootstrap_ratio(*_pairs(cell, runs, against))
+    interval = _known(found.interval)
+    suffix = " [{}, {}]".format(*(format(bound, cell["digits"]) for bound in interval)) if interval else ""
+    return _estimate(found.estimate, cell, found.n, interval, suffix)
+
+
+def factor_holds(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Whether the factor that the paper publishes lies within, or below, the bootstrap interval of the ratio."""
+    found = statistics.bootstrap_ratio(*_pairs(cell, runs, against))
+    highest = found.estimate if found.n == 1 else found.interval[1]
+    holds = float(cell["published"]) <= highest
+    return Estimate("holds" if holds else "does not hold", found.estimate, found.n, _known(found.interval))
+
+
 ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
     function.__name__: function
-    for function in (value, mean, mean_std, bootstrap, largest, millions, setting, runs, series, module)
+    for function in (
+        value,
+        mean,
+        mean_std,
+        bootstrap,
+        interval,
+        over_episodes,
+        success_share,
+        largest,
+        millions,
+        setting,
+        runs,
+        series,
+        module,
+    )
 }
 COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estimate]] = {
     function.__name__: function
-    for function in (paired_p, holm_p, cohens_d, paired_d, relative_change, improved_share, detectable, ratio)
+    for function in (
+        paired_p,
+        holm_p,
+        cohens_d,
+        paired_d,
+        relative_change,
+        improved_share,
+        detectable,
+        ratio,
+        bootstrap_ratio,
+    )
 }
 
 

@@ -3,7 +3,8 @@
 The needs are the manifests of the feature cache and of the training runs. A run of the evaluation with seed s looks at
 the decoders that were trained with seed s, so runs of two evaluations are pairs when their seeds agree. The module of
 the row has `Settings` and `evaluate(settings, cache, decoders, *, seed, progress) -> Outcome`. All this stands apart
-from the training, so that a new metric retrains nothing.
+from the training, so that a new metric retrains nothing. One with `FEATURES = False` lets agents act in a world: all
+that it needs are trained agents.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def evaluate(row: str, out: Path, needs: tuple[Path, ...] = ()) -> None:
     line = read_row(row)
     module = importlib.import_module(line["module"])
     settings = read_settings(line, module.Settings)
-    cache = FeatureCache.open(needs[0]) if needs else None
-    trained = {manifest.parent.name: open_runs(manifest) for manifest in needs[1:]}
+    caches = needs[:1] if getattr(module, "FEATURES", True) else ()
+    cache = FeatureCache.open(caches[0]) if caches else None
+    trained = {manifest.parent.name: open_runs(manifest) for manifest in needs[len(caches) :]}
     torch.set_num_threads(1)  # sums split over threads round differently
     device = "cuda" if torch.cuda.is_available() else "cpu"
     stand_ins = {name for runs in trained.values() for run in runs for name in run.record()["stand_ins"]}

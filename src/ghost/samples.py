@@ -46,6 +46,9 @@ class Samples:
         teacher = None if self.teacher is None else self.teacher[rows]
         return Batch(tokens, self.state[rows], self.action[rows], self.action_mask, self.task[rows], teacher)
 
+    def prepare(self, decoder: torch.nn.Module, generator: torch.Generator, done: float) -> None:
+        """Before an epoch. Nothing here: an agent that learns by acting has samples that it makes anew."""
+
     def rows(self) -> Tensor:
         """All places: [n]."""
         return torch.arange(len(self), device=self.device)

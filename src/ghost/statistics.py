@@ -143,6 +143,19 @@ def bootstrap_mean(values: Data, *, seed: int = 0, resamples: int = 9999, confid
     return Estimated(mean, (float(low), float(high)), len(data))
 
 
+def bootstrap_ratio(a: Data, b: Data, *, seed: int = 0, resamples: int = 9999, confidence: float = 0.95) -> Estimated:
+    """Mean of a over mean of b, pairs drawn together, with its percentile bootstrap interval."""
+    first, second = np.asarray(a, float), np.asarray(b, float)
+    n = len(_differences(a, b))
+    ratio = float(first.mean() / second.mean())
+    if n == 1:
+        return Estimated(ratio, UNKNOWN, n)
+    drawn = np.random.default_rng(seed).integers(n, size=(resamples, n))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(first[drawn].mean(axis=1) / second[drawn].mean(axis=1), (tail, 1 - tail))
+    return Estimated(ratio, (float(low), float(high)), n)
+
+
 def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimated:
     """A success rate with Wilson's score interval: never a single point, also for 0/n and n/n."""
     if not 0 <= successes <= n or n < 1:

@@ -48,10 +48,10 @@ STATE_EVERY_S = 60.0
 class Training:
     """How a decoder is trained; what is left out is off. Zero weights switch their loss term off."""
 
-    split: str  # "sample" or "episode", see ghost.data.features
     epochs: int
     batch_size: int
     learning_rate: float
+    split: str = "sample"  # or "episode", see ghost.data.features
     contrastive: float = 0.0  # λ_c
     curriculum_share: float = 0.0  # λ_c falls linearly to 0 over this share of the epochs; 0: it is constant
     basin: float = 0.0
@@ -248,6 +248,7 @@ class Fit:
         weights = t.weights(self.terms, self.epochs_run)
         sums = {name: torch.zeros((), device=self.samples.device) for name in ("loss", *self.terms)}
         self.decoder.train()
+        self.samples.prepare(self.decoder, self.noise, self.epochs_run / t.epochs)
         order = torch.randperm(len(self.rows), generator=generator, device=self.samples.device)
         for rows in torch.split(self.rows[order], t.batch_size):
             for name, value in self.step(self.samples.batch(rows), weights).items():

@@ -1,0 +1,54 @@
+"""Demonstrations in the Dark Room: an expert that knows the goal takes the shortest way. N episodes, T steps.
+
+The goal jumps every few steps, so that an episode is not mostly standing still, and some moves go wrong at random: an
+agent that learns from them has seen how to come back. What is to be learnt (`target`) is always the right move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ghost.environments.dark_room import rules_of, scaled, shortest_way
+from ghost.outcome import Outcome, Row
+
+STAND_IN = ""  # none: the expert is exact
+
+
+@dataclass(frozen=True)
+class Settings:
+    size: int = 20  # of the room
+    episodes: int = 512
+    switch_every: int = 15  # steps, on average
+    wrong_share: float = 0.1  # of the moves
+
+    def __post_init__(self) -> None:
+        for name in ("size", "episodes", "switch_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 <= self.wrong_share < 1:
+            raise ValueError(f"wrong_share must lie in [0, 1), got {self.wrong_share}")
+
+
+def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
+    s, room, rng = settings, rules_of(settings.size), np.random.default_rng(seed)
+    shape = (s.episodes, room.steps)
+    position = rng.integers(room.size, size=(s.episodes, 2))
+    goal = rng.integers(room.size, size=(s.episodes, 2))
+    arrays = {name: np.zeros((*shape, 2), np.float32) for name in ("observation", "context", "action", "target")}
+    reward = np.zeros(shape, np.float32)
+    for t in range(room.steps):
+        jumps = rng.random(s.episodes) < 1 / s.switch_every
+        goal[jumps] = rng.integers(room.size, size=(jumps.sum(), 2))
+        target = shortest_way(position, goal)
+        wrong = rng.random(s.episodes) < s.wrong_share
+        action = np.where(wrong[:, None], rng.integers(-1, 2, size=(s.episodes, 2)), target)
+        for name, value in (("observation", position), ("context", goal)):
+            arrays[name][:, t] = scaled(value, room.size)
+        arrays["action"][:, t], arrays["target"][:, t] = action, target
+        position = np.clip(position + action, 0, room.size - 1)
+        reward[:, t] = np.where((position == goal).all(axis=1), room.reward_at_goal, room.reward_elsewhere)
+    rows = [Row("demos", "steps", reward.size), Row("demos", "reward", float(reward.mean()), reward.size)]
+    return Outcome(rows, {**arrays, "reward": reward, "length": np.full(s.episodes, room.steps)})

@@ -1,0 +1,92 @@
+"""Demonstrations of Meta-World's scripted experts, for ML10 or ML45. N episodes, T steps.
+
+The arm follows the expert with a disturbance (noise of a slow AR(1) process, none on the gripper), so that the episodes
+show how to come back to the path; what is to be learnt (`target`) is the expert's own action. An episode ends a few
+steps after its success. Those without success are left out and counted: soccer and stick-pull fail for some variations.
+
+Observations are what agents see (`ghost.environments.metaworld.features`), the context is the task, one-hot. Rewards
+are Meta-World's own, a tenth of them, so that they are of order one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ghost.environments.metaworld import TASKS, World, features, tasks
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.trajectories import pack
+
+STAND_IN = ""
+REWARD_SCALE = 0.1
+
+
+@dataclass(frozen=True)
+class Settings:
+    benchmark: str = "ml10"
+    tasks: int = 10  # the first so many of the benchmark
+    episodes_per_task: int = 20
+    max_steps: int = 200
+    steps_after_success: int = 5
+    noise: float = 0.1  # σ of the disturbance; at 0.2 only 4 of 10 pushes succeed
+    noise_memory: float = 0.9  # its correlation from step to step
+
+    def __post_init__(self) -> None:
+        if self.benchmark not in TASKS:
+            raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
+        if not 2 <= self.tasks <= TASKS[self.benchmark]:
+            raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
+        for name in ("episodes_per_task", "max_steps", "steps_after_success"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.noise < 0 or not 0 <= self.noise_memory < 1:
+            raise ValueError(f"expected noise >= 0 and 0 <= noise_memory < 1, got {self.noise}, {self.noise_memory}")
+
+
+def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
+    names = tasks(settings.benchmark)[: settings.tasks]
+    progress = Progress("tasks")
+    episodes, rows = [], []
+    for number, name in enumerate(names):
+        progress(number, len(names), name)
+        world, succeeded = World(name), 0
+        for episode in range(settings.episodes_per_task):
+            tried = demonstrate(settings, world, np.random.SeedSequence([seed, number, episode]))
+            if tried is None:
+                continue
+            succeeded += 1
+            context = np.zeros((len(tried["reward"]), len(names)), np.float32)
+            context[:, number] = 1
+            episodes.append({**tried, "observation": features(tried["observation"]), "context": context})
+        rows.append(Row(name, "expert_success", succeeded / settings.episodes_per_task, settings.episodes_per_task))
+    progress(len(names), len(names))
+    packed = pack(episodes)
+    share = len(episodes) / (len(names) * settings.episodes_per_task)
+    rows.append(Row("all", "expert_success", share, len(names) * settings.episodes_per_task))
+    rows.append(Row("all", "steps", int(packed["length"].sum())))
+    return Outcome(rows, packed)
+
+
+def demonstrate(settings: Settings, world: World, seeds: np.random.SeedSequence) -> dict[str, np.ndarray] | None:
+    """One disturbed episode of the expert, [T, ...] each; None if it did not succeed."""
+    s, rng = settings, np.random.default_rng(seeds)
+    seen = world.reset(int(rng.integers(2**31)))
+    steps: list[tuple[np.ndarray, np.ndarray, np.ndarray, float]] = []
+    disturbance, left, succeeded = np.zeros(4, np.float32), s.max_steps, False
+    while left > 0:
+        target = world.expert(seen)
+        shock = np.append(rng.normal(size=3), 0.0).astype(np.float32)
+        disturbance = s.noise_memory * disturbance + s.noise * np.sqrt(1 - s.noise_memory**2) * shock
+        action = np.clip(target + disturbance, -1, 1)
+        following, reward, success = world.step(action)
+        steps.append((seen, action, target, REWARD_SCALE * reward))
+        seen, left = following, left - 1
+        if success and not succeeded:
+            left, succeeded = min(left, s.steps_after_success), True
+    if not succeeded:
+        return None
+    names = ("observation", "action", "target", "reward")
+    return {name: np.array(column, np.float32) for name, column in zip(names, zip(*steps, strict=True), strict=True)}

@@ -1,0 +1,1 @@
+"""Worlds in which agents act: the Dark Room, and Meta-World's manipulation tasks."""

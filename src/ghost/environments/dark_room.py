@@ -1,0 +1,146 @@
+"""The Dark Room with a goal that moves: a grid world, many episodes at once. B episodes.
+
+    rules = rules_of(20)
+    room = DarkRoom(rules, draw_episodes(rules, range(32), seed=7))
+    while not room.over:
+        reward = room.step(action)  # [B, 2] -> [B]
+
+`python -m ghost.environments.dark_room` prints how many steps a second one core takes.
+
+An agent stands on a cell of a square grid and moves by at most one cell along each axis: its action is two numbers,
+rounded to -1, 0 or 1. On the goal it earns 1, elsewhere it pays 0.1. It sees its position; whether it is told the goal
+is the agent's affair (`ghost.agents`). Once in an episode the goal jumps to another cell.
+
+The paper gives neither grid nor reward nor episode length. Those here are inferred from what it prints:
+
+* its agents have two outputs (see `ghost.agents`), so an action is a displacement in the plane;
+* total over steady reward is 281 for Ghost and 280 for RL²: about 300 steps an episode;
+* the latency of RL², 219.4 ± 12.0, is that of an agent that never arrives and is counted until the end, if the goal
+  jumps at a step drawn from 60 to 100: 220 ± 11.8; its reward of -0.08 a step is nearly what not being there costs;
+* the reward of Ghost is that of 300 - 1.1 (steps to the first goal + steps to the second), which with its latency of
+  10.8 ± 3.4 leaves 6 for the first: 20 x 20 cells, a start in the middle, and a second goal at least 5 moves away from
+  the first give 10.6 ± 3.7 and a total of 281.1 to an agent that takes the shortest way.
+
+So that an agent told the goal comes near the published latency here is no evidence; how it compares with others is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rules:
+    size: int = 20  # cells along a side
+    steps: int = 300  # of an episode
+    earliest_switch: int = 60
+    latest_switch: int = 100
+    switch_distance: int = 5  # moves from the first goal to the second, at least
+    reward_at_goal: float = 1.0
+    reward_elsewhere: float = -0.1
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise ValueError(f"size must be at least 2, got {self.size}")
+        if not 0 < self.earliest_switch <= self.latest_switch < self.steps:
+            raise ValueError(
+                "expected 0 < earliest_switch <= latest_switch < steps, got "
+                f"{self.earliest_switch}, {self.latest_switch}, {self.steps}"
+            )
+        if not 1 <= self.switch_distance <= self.size // 2:  # from any first goal some cell is that far away
+            raise ValueError(f"switch_distance must lie in 1 to size // 2, got {self.switch_distance}")
+
+
+def rules_of(size: int) -> Rules:
+    """The paper's room has 20 cells along a side; tests have smaller ones."""
+    return Rules(size=size, switch_distance=max(1, size // 4))
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What chance decides about episodes, before any agent acts."""
+
+    goals: np.ndarray  # [B, 2, 2] int: episode, first or second goal, x and y
+    switch: np.ndarray  # [B] int: the first step with the second goal
+    noise: np.ndarray  # [steps, B, 2] in [0, 1): for agents that draw their actions
+
+
+def draw_episodes(rules: Rules, numbers: Sequence[int], *, seed: int) -> Episodes:
+    """Episodes by number: each has a generator of its own, so episode 7 is the same alone or among a thousand."""
+    s = rules
+    goals = np.empty((len(numbers), 2, 2), np.int64)
+    switch = np.empty(len(numbers), np.int64)
+    noise = np.empty((s.steps, len(numbers), 2), np.float32)
+    for place, number in enumerate(numbers):
+        rng = np.random.default_rng([seed, number])
+        goals[place] = rng.integers(s.size, size=(2, 2))
+        while moves(goals[place, 0], goals[place, 1]) < s.switch_distance:
+            goals[place, 1] = rng.integers(s.size, size=2)
+        switch[place] = rng.integers(s.earliest_switch, s.latest_switch + 1)
+        noise[:, place] = rng.random((s.steps, 2), dtype=np.float32)
+    return Episodes(goals, switch, noise)
+
+
+def moves(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How many moves apart two cells [..., 2] are: both axes move at once."""
+    return np.asarray(np.abs(a - b).max(axis=-1))
+
+
+def shortest_way(position: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """The expert's move [B, 2]: one cell nearer along each axis."""
+    return np.asarray(np.sign(goal - position))
+
+
+def scaled(cell: np.ndarray, size: int) -> np.ndarray:
+    """A cell [..., 2] as agents see it: -1 to 1 along each axis."""
+    return np.asarray(2 * cell / (size - 1) - 1, np.float32)
+
+
+class DarkRoom:
+    """Episodes under way, in lockstep."""
+
+    def __init__(self, rules: Rules, episodes: Episodes) -> None:
+        self.rules, self.episodes = rules, episodes
+        self.t = 0
+        self.position = np.full((len(episodes.switch), 2), rules.size // 2)  # [B, 2]
+        self.goal = episodes.goals[:, 0].copy()  # [B, 2], the one in force
+
+    @property
+    def over(self) -> bool:
+        return self.t >= self.rules.steps
+
+    def step(self, action: np.ndarray) -> np.ndarray:
+        """Move by the rounded action [B, 2]; the reward [B] is for the cell reached."""
+        move = np.rint(np.minimum(np.maximum(action, -1), 1)).astype(np.int64)
+        np.add(self.position, move, out=self.position)
+        np.minimum(np.maximum(self.position, 0, out=self.position), self.rules.size - 1, out=self.position)
+        x, y = self.position.T
+        goal_x, goal_y = self.goal.T
+        reward = np.where((x == goal_x) & (y == goal_y), self.rules.reward_at_goal, self.rules.reward_elsewhere)
+        self.t += 1
+        if self.rules.earliest_switch <= self.t <= self.rules.latest_switch:
+            switched = self.episodes.switch == self.t
+            self.goal[switched] = self.episodes.goals[switched, 1]
+        return reward
+
+
+def steps_per_second(batch: int = 2048, seconds: float = 1.0) -> float:
+    """Environment steps a second on this thread, moves drawn beforehand, episodes drawn once."""
+    rules = rules_of(20)
+    episodes = draw_episodes(rules, range(batch), seed=0)
+    actions = np.random.default_rng(0).uniform(-1.5, 1.5, size=(16, batch, 2)).astype(np.float32)
+    taken, start_s = 0, time.perf_counter()
+    while time.perf_counter() - start_s < seconds:
+        room = DarkRoom(rules, episodes)
+        while not room.over:
+            room.step(actions[room.t % 16])
+        taken += batch * rules.steps
+    return taken / (time.perf_counter() - start_s)
+
+
+if __name__ == "__main__":
+    print(f"Dark Room: {steps_per_second():,.0f} environment steps a second on one core")

@@ -1,0 +1,122 @@
+"""Agents in the Dark Room while the goal jumps: latency and reward, every episode a row. E episodes, T steps.
+
+All agents meet the same episodes: goals, the step of the jump, and the noise of those that draw their actions. Two more
+act beside them: a random walk, and the shortest way, which no agent can beat.
+
+    latency        steps from the jump until the agent first stands on the new goal; the steps left in the episode if it
+                   never does (as the paper's numbers suggest, see `ghost.environments.dark_room`)
+    reached        whether it did
+    steady_reward  mean reward over the last `steady_steps`
+    total_reward   over the whole episode
+    old_goal       the share of steps spent on the old goal from the jump until the new one is reached
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, rules_of, scaled, shortest_way
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.trajectories import Seen
+
+FEATURES = False  # it reads no feature cache
+RANDOM_WALK, SHORTEST_WAY = "random_walk", "shortest_way"
+
+
+@dataclass(frozen=True)
+class Settings:
+    size: int = 20  # of the room
+    episodes: int = 20  # E
+    evaluation_seed: int = 1_000_000  # plus the training seed: episodes that no training has seen
+    steady_steps: int = 100
+    steps_before: int = 50  # shown before the jump, and
+    steps_after: int = 200  # after it
+
+    def __post_init__(self) -> None:
+        rules = rules_of(self.size)
+        if self.episodes < 1:
+            raise ValueError(f"episodes must be at least 1, got {self.episodes}")
+        if not 1 <= self.steady_steps <= rules.steps - rules.latest_switch:
+            raise ValueError(f"steady_steps must lie after the jump, got {self.steady_steps}")
+        if not (self.steps_before <= rules.earliest_switch and self.steps_after <= rules.steps - rules.latest_switch):
+            raise ValueError(f"no episode has steps_before = {self.steps_before} and steps_after = {self.steps_after}")
+
+
+def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, seed: int, progress: Progress) -> Outcome:
+    rules = rules_of(settings.size)
+    episodes = draw_episodes(rules, range(settings.episodes), seed=settings.evaluation_seed + seed)
+    rows: list[Row] = []
+    arrays: dict[str, np.ndarray] = {}
+    agents = {**decoders, RANDOM_WALK: None, SHORTEST_WAY: None}
+    for done, (name, agent) in enumerate(agents.items()):
+        progress(done, len(agents), name)
+        position, reward = act(name, agent, DarkRoom(rules, episodes))
+        found = measure(settings, rules, position, reward, episodes.goals, episodes.switch)
+        for metric, values in found.items():
+            rows.append(Row(name, metric, float(values.mean()), settings.episodes))
+            rows += [Row(f"{name}/episode{n:03d}", metric, value) for n, value in enumerate(values)]
+        around = episodes.switch[:, None] + np.arange(-settings.steps_before, settings.steps_after)
+        arrays |= {f"{name}/{metric}": values for metric, values in found.items()}
+        arrays[f"{name}/reward"] = np.take_along_axis(reward, around, axis=1)  # [E, before + after]
+    facts = {
+        "switch_step": episodes.switch,
+        "steps_left": rules.steps - episodes.switch,  # the latency of an agent that never arrives
+        "first_distance": moves(np.array(rules.size // 2), episodes.goals[:, 0]),
+        "switch_distance": moves(episodes.goals[:, 0], episodes.goals[:, 1]),
+        "evaluation_seed": np.full(settings.episodes, settings.evaluation_seed + seed),
+    }
+    for metric, values in facts.items():
+        rows += [Row(f"episode{n:03d}", metric, float(value)) for n, value in enumerate(values)]
+    for name, agent in decoders.items():
+        rows.append(Row(name, "parameters", sum(p.numel() for p in agent.parameters())))
+    arrays["steps_left"] = facts["steps_left"].astype(np.float64)
+    progress(len(agents), len(agents))
+    return Outcome(rows, arrays)
+
+
+@torch.no_grad()
+def act(name: str, agent: Any, room: DarkRoom) -> tuple[np.ndarray, np.ndarray]:
+    """One agent through all episodes: cells after each step [E, T, 2] and rewards [E, T]."""
+    s, noise = room.rules, room.episodes.noise
+    episodes = len(room.position)
+    memory = agent.begin(episodes) if agent else None
+    action, reward = np.zeros((episodes, 2), np.float32), np.zeros(episodes)
+    positions, rewards = [], []
+    while not room.over:
+        if name == RANDOM_WALK:
+            action = np.floor(3 * noise[room.t]) - 1
+        elif name == SHORTEST_WAY:
+            action = shortest_way(room.position, room.goal)
+        else:
+            told = (scaled(room.position, s.size), scaled(room.goal, s.size), action, reward)
+            seen = Seen(*(torch.from_numpy(np.asarray(x, np.float32)) for x in told))
+            action = agent.act(memory, seen, torch.from_numpy(noise[room.t])).numpy().clip(-1, 1).round()
+        reward = room.step(action)
+        positions.append(room.position.copy())
+        rewards.append(reward)
+    return np.stack(positions, axis=1), np.stack(rewards, axis=1)
+
+
+def measure(
+    settings: Settings, rules: Rules, position: np.ndarray, reward: np.ndarray, goals: np.ndarray, switch: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What the episodes came to: [E] each."""
+    after = np.arange(rules.steps) >= switch[:, None]  # [E, T]: the steps with the new goal
+    at_new = after & (position == goals[:, None, 1]).all(axis=-1)
+    at_old = after & (position == goals[:, None, 0]).all(axis=-1)
+    reached = at_new.any(axis=1)
+    latency = np.where(reached, at_new.argmax(axis=1) - switch + 1, rules.steps - switch)
+    searching = after & (np.arange(rules.steps) < (switch + latency)[:, None])
+    return {
+        "latency": latency.astype(np.float64),
+        "reached": reached.astype(np.float64),
+        "steady_reward": reward[:, -settings.steady_steps :].mean(axis=1),
+        "total_reward": reward.sum(axis=1),
+        "old_goal": (at_old & searching).sum(axis=1) / latency,
+    }

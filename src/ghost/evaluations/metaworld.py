@@ -1,0 +1,131 @@
+"""Agents in Meta-World while the task changes abruptly: direction of the first actions, and success. R rounds, K tasks.
+
+In a round every task of the benchmark is the new one once. An agent works for `steps_before` on another task (a drawn
+order; the task before it in that order), then, from one step to the next, it finds itself in the new task's world, is
+told the new task, and keeps its memory. It acts until the task is done or `max_steps` are over.
+
+    cosine    between its action and that of the new task's expert for the same observation, at each of the first
+              `aligned_steps`; by `condition` also at the first step alone, and over the first ten
+    arm       the same for the three dimensions that move the hand, without the gripper
+    success   whether the task was done: in closed loop, by Meta-World's own test; an episode is a row
+
+Beside the agents act the experts themselves, and an agent that draws its actions uniformly. All meet the same worlds.
+The scripted expert of every observation is asked, not recorded: the agent's own path counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ghost.data.metaworld_demos import REWARD_SCALE
+from ghost.environments.metaworld import TASKS, World, features, tasks
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.trajectories import Seen
+
+FEATURES = False  # it reads no feature cache
+EXPERT, RANDOM = "expert", "random_actions"
+FIRST = 10  # steps that count as the first ones
+
+
+@dataclass(frozen=True)
+class Settings:
+    benchmark: str = "ml10"
+    tasks: int = 10  # the first so many of the benchmark
+    rounds: int = 20  # R
+    steps_before: int = 30
+    aligned_steps: int = 50
+    max_steps: int = 200
+    evaluation_seed: int = 1_000_000  # plus the training seed: variations that no demonstration has
+
+    def __post_init__(self) -> None:
+        if self.benchmark not in TASKS:
+            raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
+        if not 2 <= self.tasks <= TASKS[self.benchmark]:
+            raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
+        if self.rounds < 1 or self.steps_before < 1:
+            raise ValueError(f"rounds and steps_before must be at least 1, got {self.rounds}, {self.steps_before}")
+        if not FIRST <= self.aligned_steps <= self.max_steps:
+            raise ValueError(f"expected {FIRST} <= aligned_steps <= max_steps, got {self.aligned_steps}")
+
+
+def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, seed: int, progress: Progress) -> Outcome:
+    s, names = settings, tasks(settings.benchmark)[: settings.tasks]
+    worlds = [World(name) for name in names]
+    agents = {**decoders, EXPERT: None, RANDOM: None}
+    found: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {name: [] for name in agents}
+    for number in range(s.rounds):
+        for done, (name, agent) in enumerate(agents.items()):
+            progress(number * len(agents) + done, s.rounds * len(agents), f"round {number}, {name}")
+            rng = np.random.default_rng([s.evaluation_seed + seed, number])  # the same for all agents
+            found[name].append(switch(s, worlds, name, agent, rng))
+    progress(s.rounds * len(agents), s.rounds * len(agents))
+    rows, arrays = [], {}
+    for name, rounds in found.items():
+        cosine, arm, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
+        rows += [
+            Row(name, "success", float(success.mean()), len(success)),
+            Row(name, "first_cosine", float(cosine[:, 0].mean()), len(cosine)),
+            Row(name, "early_cosine", float(np.nanmean(cosine[:, :FIRST])), len(cosine)),
+            Row(name, "first_arm_cosine", float(arm[:, 0].mean()), len(arm)),
+            Row(name, "early_arm_cosine", float(np.nanmean(arm[:, :FIRST])), len(arm)),
+        ]
+        for place in range(len(success)):
+            episode = f"{name}/round{place // len(names):02d}/{names[place % len(names)]}"
+            rows.append(Row(episode, "success", float(success[place])))
+            rows.append(Row(episode, "first_cosine", float(cosine[place, 0])))
+        arrays |= {f"{name}/cosine": cosine, f"{name}/arm_cosine": arm, f"{name}/success": success.astype(np.float64)}
+    rows += [Row(name, "parameters", sum(p.numel() for p in agent.parameters())) for name, agent in decoders.items()]
+    rows.append(Row("episodes", "evaluation_seed", s.evaluation_seed + seed))
+    return Outcome(rows, arrays)
+
+
+@torch.no_grad()
+def switch(
+    s: Settings, worlds: list[World], name: str, agent: Any, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One round of one agent: cosines [K, aligned_steps], nan once a task is done, those of the arm, success [K]."""
+    K = len(worlds)
+    order = rng.permutation(K)
+    before = np.empty(K, np.int64)
+    before[order] = np.roll(order, 1)  # the task from which each is switched to
+    seeds = rng.integers(2**31, size=(2, K))
+    memory = agent.begin(K) if agent else None
+    action, reward = np.zeros((K, 4), np.float32), np.zeros(K, np.float32)
+    cosine, arm = np.full((2, K, s.aligned_steps), np.nan)
+    success = np.zeros(K, bool)
+    for phase, at in enumerate((before, np.arange(K))):  # agent k is in world at[k]
+        observation = np.stack([worlds[at[k]].reset(int(seeds[phase, at[k]])) for k in range(K)])
+        told = np.eye(K, dtype=np.float32)[at]
+        for t in range(s.max_steps if phase else s.steps_before):
+            acting = np.flatnonzero(~success)
+            if not len(acting):
+                break
+            noise = rng.random((K, 4), dtype=np.float32)
+            expert = {k: worlds[at[k]].expert(observation[k]) for k in acting} if phase or name == EXPERT else {}
+            if name == EXPERT:
+                for k in acting:
+                    action[k] = expert[k]
+            elif name == RANDOM:
+                action = 2 * noise - 1
+            else:
+                seen = Seen(*map(torch.from_numpy, (features(observation), told, action, reward)))
+                action = agent.act(memory, seen, torch.from_numpy(noise)).numpy().clip(-1, 1)
+            for k in acting:
+                if phase and t < s.aligned_steps:
+                    cosine[k, t], arm[k, t] = alignment(action[k], expert[k]), alignment(action[k, :3], expert[k][:3])
+                observation[k], earned, solved = worlds[at[k]].step(action[k])
+                reward[k] = REWARD_SCALE * earned
+                success[k] = phase == 1 and solved
+    return cosine, arm, success
+
+
+def alignment(a: np.ndarray, b: np.ndarray) -> float:
+    """The cosine of two actions; 0 if one of them is nothing at all."""
+    norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norms if norms > 0 else 0.0
