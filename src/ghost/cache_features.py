@@ -119,6 +119,8 @@ class Work:
         dataset = open_demos(needs[0])
         sizes = Sizes(settings.tokens, settings.d_token, draw.d_state, draw.horizon, draw.d_action)
         backbone = module.start(settings, sizes, needs[1:])
+        if backbone.facts:
+            dataset.limits_file()  # now, and not when all is encoded
         inherited = {name for path in needs for name in open_runs(path)[0].record()["stand_ins"]}
         stand_ins = tuple(sorted(inherited | {module.STAND_IN} - {""}))
         return cls(line, draw, sizes, backbone, dataset, sha256(needs[0]), stand_ins)
@@ -134,7 +136,10 @@ class Work:
 
     def record_facts(self) -> dict[str, Any]:
         """What the record says beside the settings: nothing, where they say it all."""
-        return {**self.backbone.facts, "demos_sha256": self.demos_sha256} if self.backbone.facts else {}
+        if not self.backbone.facts:
+            return {}
+        limits = sha256(self.dataset.limits_file())
+        return {**self.backbone.facts, "demos_sha256": self.demos_sha256, "normalisation_sha256": limits}
 
     def write(self, samples: Drawn, folder: Path, part: int = 1, parts: int = 1) -> tuple[str, ...]:
         """Write the shards of a part of the samples, and name their files."""

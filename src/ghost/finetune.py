@@ -94,6 +94,7 @@ def finetune(row: str, needs: tuple[Path, ...], out: Path) -> None:
     )
     dataset = open_demos(needs[0])
     groot.check_files(source, processor)
+    dataset.limits_file()
     weights = [path.name for path in (*source.glob("*.safetensors"), source / "config.json")]
     facts = {
         "checkpoint": {

@@ -249,6 +249,12 @@ def test_bad_questions_are_one_line(written):
         assert message in str(error.value)
 
 
+def test_raw_values_are_not_taken_for_normalised_ones(written):
+    folder, _ = written
+    with pytest.raises(GhostError, match=r"has no meta/normalisation\.json: its states and actions are raw"):
+        LeRobotDataset.open(folder).limits_file()
+
+
 def test_bad_tables_are_one_line(written, version):
     folder, files = written
     path = folder / next(name for name in files if name.startswith("data/"))

@@ -67,6 +67,8 @@ def test_the_records_say_what_the_features_come_from(project, tiny):
         assert re.fullmatch("[0-9a-f]{64}", facts[part]["sha256"])
         assert "revision" in facts[part]
     assert "token_seed" in facts["token_rule"]
+    limits = runs / "dual_arm/seed0/dataset/meta/normalisation.json"
+    assert facts["normalisation_sha256"] == sha256(limits)
     assert "min-max" in facts["actions"]["normalisation"]
     assert (facts["dtype"], facts["attention"]) == ("float32", "sdpa")
     assert record["stand_ins"] == ["GR00T N1.5 weights", "dual-arm data set"]  # tiny, and not the paper's episodes

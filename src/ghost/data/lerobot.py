@@ -45,6 +45,7 @@ PATHS = {
         "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
     ),
 }
+LIMITS = "meta/normalisation.json"
 CHUNK = 1000  # files a folder, as LeRobot has it
 
 
@@ -150,6 +151,13 @@ class LeRobotDataset:
         first = round(float(meta.get(f"videos/{key}/from_timestamp", 0.0)) * self.fps)
         decoded = dict(_decode(path, self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
+
+    def limits_file(self) -> Path:
+        """meta/normalisation.json: the raw values of -1 and 1, where states and actions are normalised."""
+        path = self.folder / LIMITS
+        if not path.is_file():
+            raise GhostError(f"{self.folder} has no {LIMITS}: its states and actions are raw, GR00T's are not")
+        return path
 
     def data_file(self, index: int) -> Path:
         """The parquet file that holds an episode's steps."""

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from ghost.data.dual_arm import FOLDER, TASKS
 from ghost.data.dual_arm import STAND_IN as DATA_SET
-from ghost.data.lerobot import ACTION, STATE, LeRobotDataset
+from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset
 from ghost.errors import GhostError
 from ghost.files import atomic, confined, write_json
 from ghost.outcome import Outcome, Row
@@ -30,7 +30,6 @@ from ghost.outcome import Outcome, Row
 STAND_IN = ""  # found out by looking: only the paper's own data set stands for itself
 EPISODES = 2196  # of the paper's
 META = ("info.json", "modality.json", "tasks.jsonl", "tasks.parquet", "episodes.jsonl", "episodes/**/*.parquet")
-NORMALISATION = "meta/normalisation.json"
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,13 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     raw = {name: {"min": low.tolist(), "max": high.tolist()} for name, (low, high) in limits.items()}
-    write_json(root / NORMALISATION, {"state": raw[STATE], "action": raw[ACTION]})
+    write_json(root / LIMITS, {"state": raw[STATE], "action": raw[ACTION]})
 
     steps = dataset.lengths()
     rows = [Row("all", "episodes", len(dataset)), Row("all", "steps", float(steps.sum()))]
     files = [str(path.relative_to(source)) for path in (*tables, *videos, *meta)]
     published = len(dataset) == EPISODES and set(dataset.tasks.values()) == {task.name for task in TASKS}
-    names = tuple(f"{FOLDER}/{name}" for name in (*files, NORMALISATION))
+    names = tuple(f"{FOLDER}/{name}" for name in (*files, LIMITS))
     return Outcome(rows, files=names, stand_ins=() if published else (DATA_SET,))
 
 
