@@ -29,7 +29,7 @@ def doubts(cell: Mapping[str, Any]) -> list[str]:
     wanted = sum(SEEDS.get(name, 0) for name in {cell["experiment"], cell["against"]} - {""})
     if cell["runs"] and len(cell["runs"]) < wanted:
         said.append(f"{len(cell['runs'])} of {wanted} runs")
-    if cell["shown"] in ("undefined", "not built"):
+    if cell["shown"] in ("undefined", "not built", "not run", "none"):
         said.append(cell["shown"])
     return said
 

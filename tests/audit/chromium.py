@@ -100,7 +100,7 @@ class Browser:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def wait(self, expression: str, seconds: float = 30) -> None:
+    def wait(self, expression: str, seconds: float = 90) -> None:
         end = time.monotonic() + seconds
         while not self.evaluate(expression):
             assert time.monotonic() < end, f"never true: {expression}"

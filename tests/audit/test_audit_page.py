@@ -139,13 +139,13 @@ def test_the_page_in_a_real_browser(page, tiny_manifest):
         assert browser.evaluate("document.activeElement.id") == "close"
         browser.key("Escape", code=27)
         browser.wait("!document.getElementById('panel').open")
-        assert browser.evaluate("document.activeElement.dataset.cell") == "tab:x/loss"
+        browser.wait("document.activeElement.dataset.cell === 'tab:x/loss'")  # back where one came from
         # search and filters
         browser.key("/", "/")
-        assert browser.evaluate("document.activeElement.id") == "search"
+        browser.wait("document.activeElement.id === 'search'")
         for letter in "mlp":
             browser.key(letter, letter)
-        assert browser.evaluate("document.getElementById('count').textContent") == "1 of 3 cells"
+        browser.wait("document.getElementById('count').textContent === '1 of 3 cells'")
         assert browser.evaluate("document.querySelector('[data-table] a').classList.contains('dim')")
         choose = """(id, value) => {
             const element = document.getElementById(id);
@@ -164,14 +164,14 @@ def test_the_page_in_a_real_browser(page, tiny_manifest):
         browser.wait("document.getElementById('panel').open")
         assert "not comparable" in browser.evaluate("document.getElementById('detail').innerText")
         browser.open(f"{address}#{first}")
-        assert browser.evaluate(f"document.getElementById('{first}').open")
+        browser.wait(f"document.getElementById('{first}').open")
         # hostile texts are shown, and nothing of them ran; nothing was fetched
         browser.open(f"{address}#{anchor(f'tab:x/{ATTACK}')}")
         browser.wait("document.getElementById('panel').open")
         assert ATTACK in browser.evaluate("document.getElementById('panel-title').textContent")
         assert browser.evaluate("window.hit") is None
         browser.size(360, 740)
-        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        browser.wait("document.documentElement.scrollWidth <= innerWidth")
         assert not browser.errors
         assert {request.split(":")[0] for request in browser.requests} <= {"file", "data", "about"}
 

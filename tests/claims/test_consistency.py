@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from ghost import statistics
-from ghost.claims.consistency import Article, Interval, findings, predicate
+from ghost.claims.consistency import Article, Interval, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.errors import GhostError
@@ -123,9 +123,9 @@ def test_intervals_contain_every_value_of_their_parts():
 def test_a_predicate_names_its_numbers_and_what_is_missing():
     values = {"tab:x/a/mse": [1.0, 0.1], "tab:x/b/mse": [2.0, 0.2]}
     assert predicate("mean('tab:x/a/mse') < min(means('tab:x/{}/mse', ['b']))", values)[0]
-    holds, text = predicate("std('tab:x/a/mse') > std('tab:x/b/mse')", values)
+    holds, used = predicate("std('tab:x/a/mse') > std('tab:x/b/mse')", values)
     assert not holds
-    assert text == "tab:x/a/mse 1 ± 0.1, tab:x/b/mse 2 ± 0.2"
+    assert described(used) == "tab:x/a/mse 1 ± 0.1, tab:x/b/mse 2 ± 0.2"
     with pytest.raises(GhostError, match="there is no tab:x/c/mse"):
         predicate("mean('tab:x/c/mse') > 0", values)
 

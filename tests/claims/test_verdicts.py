@@ -53,7 +53,7 @@ def test_averages_apart_are_different_and_noisy_ones_undecided(ledger):
 
 
 def test_a_success_rate_carries_its_rollout_noise(ledger):
-    rate = "tab:libero10/gru_phase/success_rate"  # 75.0 % of 200 trials: a standard error of 3 points
+    rate = "tab:libero10/GRU_Phase/success"  # 75.0 % of 200 trials: a standard error of 3 points
     found = verdict(ledger, rate, cell(rate, 75.0, half=1.0, unit="%"))
     assert "rollouts of one model, n = 200" in found.reason
     assert found.verdict == "not enough runs"  # 200 trials cannot show five points

@@ -22,7 +22,6 @@ from ghost.cells import read_cells
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.verdicts import VERDICTS, judge_all
 from ghost.errors import GhostError, exit_on_error
-from ghost.estimators import COMPARISONS
 from ghost.experiments import ARTEFACTS
 from ghost.files import write_text
 from ghost.provenance import anchor, doubts
@@ -42,7 +41,7 @@ TOLD = (
     "slurm_job_id",
 )
 ALSO_TOLD = ("start", "wall_s", "peak_memory_mb", "command", "versions")
-PER_RUN = ("value", "mean", "mean_std", "bootstrap", "largest", "millions", *COMPARISONS)  # estimators of single values
+NO_POINTS = ("setting", "series", "module", "runs")  # estimators that take no single value from a run
 
 
 def audit(
@@ -106,7 +105,7 @@ def _cells(by_id: dict[str, dict[str, Any]], runs: dict[str, Run], devices: dict
 
 def _points(cell: dict[str, Any], runs: dict[str, Run]) -> list[dict[str, Any]]:
     """What each run contributes: its own value, and whether it is one of those that the others are compared with."""
-    if cell["estimator"] not in PER_RUN:
+    if cell["estimator"] in NO_POINTS:
         return []
     points = []
     for run_id in cell["runs"]:

@@ -42,7 +42,6 @@ from ghost.table import Artefact
 from ghost.tabulate import tabulate
 
 MARGIN = 0.5  # points, of the one that TeX leaves around a link
-BREAKS = ("±", ",", "to", "[", "<", ">")  # where a value may go on in the next line
 
 
 @dataclass(frozen=True)
@@ -224,13 +223,13 @@ def _pdf(config: Config) -> Iterator[Problem]:
             if target not in names:
                 yield Problem("pdf", f"{path}, page {number + 1}", f"a link leads nowhere: {target}")
             cell = stored.get(target.removeprefix("prov:"))
-            if cell and target.startswith("prov:") and printed not in _as_printed(cell):
+            if cell and target.startswith("prov:") and not re.fullmatch(_as_printed(cell), printed):
                 said = f"prints {printed!r} where the cell {cell['id']} has {cell['shown']!r}"
                 yield Problem("pdf", f"{path}, page {number + 1}", said)
 
 
 def _links(page: pypdf.PageObject, text: pypdfium2.PdfTextPage) -> list[tuple[str, str]]:
-    """Where the links of a page lead and what is printed under them; one that is broken over lines is one link."""
+    """Where the links of a page lead and what is printed under them; a link that is broken over lines is one."""
     characters = [(*text.get_charbox(index), index) for index in range(text.count_chars())]
     found: list[tuple[str, str]] = []
     for annotation in page.get("/Annots", []):
@@ -246,17 +245,18 @@ def _links(page: pypdf.PageObject, text: pypdfium2.PdfTextPage) -> list[tuple[st
         ]
         printed = _plain("".join(text.get_text_range(index, 1) for index in inside))
         target = str(action["/D"])
-        if found and found[-1][0] == target and found[-1][1].endswith(BREAKS):
+        if found and found[-1][0] == target:
             found[-1] = (target, found[-1][1] + printed)
         else:
             found.append((target, printed))
     return found
 
 
-def _as_printed(cell: dict[str, Any]) -> tuple[str, ...]:
-    """A cell as the PDF may print it: with its unit in the text, without it in a table, or as [runs]."""
+def _as_printed(cell: dict[str, Any]) -> str:
+    """A pattern of a cell as the PDF may print it: with its unit in the text, without it in a table, or as [runs]."""
     shown = _plain(re.sub(r"e([-+])0*(\d+)", lambda match: f"×10{match[1].strip('+')}{match[2]}", cell["shown"]))
-    return shown, f"{shown}{_plain(cell['unit'])}", "[runs]"
+    value, unit = re.escape(shown), re.escape(_plain(cell["unit"]))
+    return rf"(?:{value}(?:{unit})?|\[runs\])+"
 
 
 def _plain(text: str) -> str:

@@ -275,21 +275,21 @@ def _rough(printed: str) -> Interval:
 def _relation(relation: Relation, ledger: Ledger) -> Finding:
     """A sentence of the article, on the article's own numbers."""
     printed = {claim.id: [number.value for number in numbers(claim.printed)] for claim in ledger.claims.values()}
-    holds, said = predicate(relation.holds, printed)
-    return Finding(relation.id, holds, relation.says, said)
+    holds, used = predicate(relation.holds, printed)
+    return Finding(relation.id, holds, relation.says, described(used))
 
 
-def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, str]:
-    """Whether an expression holds for some numbers, and which these were.
+def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict[str, list[float]]]:
+    """Whether an expression holds for some numbers, and which of them it used.
 
     `mean(id)` is a number, `std(id)` its deviation; `means(id with {}, names)` are many.
     """
-    used: dict[str, str] = {}
+    used: dict[str, list[float]] = {}
 
     def take(identity: str, index: int) -> float:
         if identity not in values or len(values[identity]) <= index:
             raise GhostError(f"{holds!r}: there is no {'deviation of ' if index else ''}{identity}")
-        used[identity] = " ± ".join(f"{value:.6g}" for value in values[identity])
+        used[identity] = values[identity]
         return values[identity][index]
 
     def take_all(template: str, names: list[str], index: int) -> list[float]:
@@ -301,5 +301,9 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, str]
         "means": lambda template, names: take_all(template, names, 0),
         "stds": lambda template, names: take_all(template, names, 1),
     }
-    result = bool(evaluate(holds, functions))
-    return result, ", ".join(f"{identity} {text}" for identity, text in used.items())
+    return bool(evaluate(holds, functions)), used
+
+
+def described(used: Mapping[str, list[float]]) -> str:
+    """Numbers with their names, for people."""
+    return ", ".join(f"{name} {' ± '.join(f'{value:.6g}' for value in found)}" for name, found in used.items())

@@ -105,7 +105,7 @@ class Ledger:
 def numbers(printed: str) -> list[Number]:
     """The numbers in a printed string, such as `0.0174 ± 0.0002`, `> 20`, `5.9 to 29` or `9/10`."""
     found = []
-    for part in re.split(r" ± | to |/", SIGNS.sub("", printed)):
+    for part in re.split(r" ± | to |/", SIGNS.sub("", printed.removesuffix(" %"))):
         text = part.replace(",", "")
         mantissa, _, exponent = text.partition("e")
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from ghost.claims.consistency import predicate
+from ghost.claims.consistency import described, predicate
 from ghost.claims.verdicts import values
 from ghost.errors import GhostError
 
@@ -46,10 +46,10 @@ def read_sentences(path: Path) -> list[Sentence]:
 def supported(sentence: Sentence, cells: Mapping[str, Mapping[str, Any]]) -> Support:
     """A sentence about a cell that is not there, or has no value, is not supported."""
     try:
-        holds, because = predicate(sentence.holds, values(cells))
+        holds, used = predicate(sentence.holds, values(cells))
     except GhostError as error:
         return Support(False, str(error))
-    return Support(holds, because)
+    return Support(holds, described(used))
 
 
 def cells_of(sentence: Sentence, cells: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scipy.special import stdtr, stdtrit
 
-from ghost.claims.consistency import Finding, findings, predicate
+from ghost.claims.consistency import Finding, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import Claim, Ledger, Noise, Relation, numbers
 from ghost.errors import GhostError
@@ -41,6 +42,7 @@ VERDICTS = (
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
 HARDWARE = "RTX 5090"
+ROLLOUTS = ("success_rate", "success_share", "over_episodes")  # estimators over episodes
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -65,7 +67,7 @@ def judge_all(ledger: Ledger, cells: Cells, devices: Mapping[str, str] | None = 
     claims = [
         _judge(claim, ledger, cells, against.get(claim.id, []), devices or {}) for claim in ledger.claims.values()
     ]
-    return [*claims, *(_judge_relation(r, cells, against.get(r.id, [])) for r in ledger.relations.values())]
+    return [*claims, *(_judge_relation(r, ledger, cells, against.get(r.id, [])) for r in ledger.relations.values())]
 
 
 def _judge(
@@ -147,7 +149,8 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
         freedom = error**4 / (mine**4 / freedom + theirs**4 / others) if mine or theirs else freedom
     said = (
         f"difference {difference:+.3g}, margin {margin:.3g}; standard error {mine:.2g} here"
-        f" (retraining, n = {cell['n']}) and {theirs:.2g} there ({their_noise})"
+        f" ({'rollouts' if cell['estimator'] in ROLLOUTS else 'retraining'}, n = {cell['n']})"
+        f" and {theirs:.2g} there ({their_noise})"
     )
     if error == 0:
         return ("equivalent" if abs(difference) <= margin else "different"), said
@@ -211,21 +214,23 @@ def _table_value(expression: str) -> float:
     return float(evaluate(expression, {"code": code}, name))
 
 
-def _judge_relation(relation: Relation, cells: Cells, contradictions: list[Finding]) -> Verdict:
+def _judge_relation(relation: Relation, ledger: Ledger, cells: Cells, contradictions: list[Finding]) -> Verdict:
     def say(verdict: str, ours: str, reason: str) -> Verdict:
         return Verdict(f"relation:{relation.id}", "relation", verdict, relation.says, ours, reason)
 
     if contradictions:
         note = f" ({relation.note})" if relation.note else ""
         return say("inconsistent", "", f"the article's own numbers say otherwise: {contradictions[0].says}{note}")
+    known = values(cells)
+    answers = {c.id: cell for c in ledger.claims.values() if (cell := next((i for i in c.cell if i in known), ""))}
     try:
-        holds, said = predicate(relation.holds, values(cells))
-    except GhostError:  # a cell is missing
+        holds, used = predicate(relation.holds, {claim: known[cell] for claim, cell in answers.items()})
+    except GhostError:  # a claim without a cell
         return say("not attempted", "", "not every number of it has a cell")
-    used = [cells[identity] for identity in cells if f"{identity} " in f"{said}, "]
-    doubts = sorted({name for cell in used for name in cell["stand_ins"]})
-    ours = "holds" if holds else "does not hold"
-    if doubts or any(cell["reduced"] for cell in used):
+    behind = [cells[answers[claim]] for claim in used]
+    doubts = sorted({name for cell in behind for name in cell["stand_ins"]})
+    ours, said = "holds" if holds else "does not hold", described(used)
+    if doubts or any(cell["reduced"] for cell in behind):
         return say("not comparable", ours, f"{ours} here, on {', '.join(doubts) or 'a reduced scale'}: {said}")
     return say("equivalent" if holds else "different", ours, said)
 
@@ -236,6 +241,6 @@ def values(cells: Cells) -> dict[str, list[float]]:
     for identity, cell in cells.items():
         if cell["value"] is None:
             continue
-        _, _, spread = cell["shown"].partition(" ± ")
-        found[identity] = [cell["value"], *([float(spread)] if spread else [])]
+        spread = re.search(r" ± ([\d.]+)", cell["shown"])
+        found[identity] = [cell["value"], *([float(spread[1])] if spread else [])]
     return found
