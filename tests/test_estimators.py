@@ -186,3 +186,45 @@ def test_holm_corrects_the_family_and_leaves_the_rest():
     ]
     shown = [cell["shown"] for cell in correct(cells, dict.fromkeys("abcd", ".3f"))]
     assert shown == ["0.020", "0.020", "0.010", "undefined"]
+
+
+@pytest.fixture
+def episodes(tmp_path, tiny_row):
+    """Two runs of three episodes each."""
+    found = {7: [10.0, 12.0, 14.0], 8: [20.0, 22.0, 24.0]}
+
+    def run(seed, folder):
+        latency = np.array(found[seed])
+        rows = [Row("agent", "latency", latency.mean()), Row("other", "latency", latency.mean() / 4)]
+        return Outcome(rows, {"latency": latency, "reached": (latency < 21).astype(float)})
+
+    record_runs(tiny_row, ("ghost.simulate",), tmp_path / "e/manifest.json", run)
+    return open_runs(tmp_path / "e/manifest.json")
+
+
+def test_episodes_of_all_runs_are_pooled_and_the_interval_is_over_runs(episodes):
+    found = estimators.over_episodes(cell("over_episodes", "latency", digits=".1f"), episodes)
+    pooled = [10, 12, 14, 20, 22, 24]
+    assert found.shown == f"{np.mean(pooled):.1f} ± {np.std(pooled, ddof=1):.1f}"
+    assert (found.n, found.interval) == (6, (12, 22))
+
+
+def test_a_share_of_episodes_has_wilsons_interval(episodes):
+    found = estimators.success_share(cell("success_share", "reached"), episodes)
+    assert (found.shown, found.value) == ("4/6", pytest.approx(4 / 6))
+    assert found.interval[0] < 4 / 6 < found.interval[1]
+
+
+def test_an_interval_stands_alone(episodes):
+    found = estimators.interval(cell("interval", "latency", "agent", ".1f"), episodes)
+    assert found.shown == "12.0 to 22.0"
+    assert estimators.interval(cell("interval", "latency", "agent", ".1f"), episodes[:1]).shown == "one run"
+
+
+@pytest.mark.parametrize(("published", "verdict"), [("3", "holds"), ("4", "holds"), ("6", "does not hold")])
+def test_a_published_factor_holds_up_to_what_was_measured(episodes, published, verdict):
+    asked = cell("factor_holds", "latency", "agent", against="tiny", against_condition="other", published=published)
+    found = estimators.factor_holds(asked, episodes, episodes)
+    assert (found.shown, found.value) == (verdict, pytest.approx(4))
+    shown = estimators.bootstrap_ratio({**asked, "digits": ".1f"}, episodes, episodes).shown
+    assert shown == "4.0 [4.0, 4.0]"

@@ -160,3 +160,13 @@ def test_variance_components_at_the_edges():
     for groups in ([[1, 2]], [[1], [2]]):
         assert math.isnan(statistics.variance_components(groups).rollout_std)
     assert math.isnan(statistics.variance_components([[1, 1], [1, 1]]).retraining_share)
+
+
+def test_bootstrap_ratio_is_the_ratio_of_means_with_pairs_drawn_together():
+    found = statistics.bootstrap_ratio([2, 4, 6], [1, 2, 3])
+    assert found.estimate == 2
+    assert found.interval == pytest.approx((2, 2))  # every pair has the same ratio
+    spread = statistics.bootstrap_ratio([1, 4, 9], [1, 2, 3])
+    assert spread.estimate == pytest.approx(14 / 6)
+    assert spread.interval[0] < 14 / 6 < spread.interval[1]
+    assert math.isnan(statistics.bootstrap_ratio([3], [2]).interval[0])

@@ -238,6 +238,7 @@ COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estim
         detectable,
         ratio,
         bootstrap_ratio,
+        factor_holds,
     )
 }
 

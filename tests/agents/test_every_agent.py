@@ -82,16 +82,16 @@ def test_it_learns_eight_windows_by_heart(name):
     seen = random_seen(8, 5, sizes=sizes)
     target = torch.tanh(torch.randn(8, 5, 4, generator=torch.Generator().manual_seed(3)))
     window = Window(seen, target, torch.ones(8, 5, dtype=torch.bool), torch.zeros(8, dtype=torch.int64))
-    optimiser = torch.optim.Adam(agent.parameters(), lr=0.01)
+    optimiser = torch.optim.Adam(agent.parameters(), lr=0.02)
     (term,) = importlib.import_module(f"ghost.agents.{name}").TERMS
     losses = []
-    for _ in range(150):
+    for _ in range(80):
         loss = agent.loss_terms(window, {term: 1.0})[term]
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
-    assert losses[-1] < 0.2 * losses[0]
+    assert losses[-1] < 0.3 * losses[0]
 
 
 @pytest.mark.parametrize("name", AGENTS)

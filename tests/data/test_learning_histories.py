@@ -12,7 +12,7 @@ def histories(**given):
 def test_the_learner_learns_within_its_life():
     reward = histories(size=8, learners=100).arrays["reward"]  # [N, T]
     assert reward[:, :5].mean() < 0
-    assert reward[:, 50:60].mean() > 0.8  # it has found the first goal and stays
+    assert reward[:, 50:60].mean() > 0.6  # it has found the first goal and stays
     assert reward[:, 100:105].mean() < 0.5  # which has moved
     assert reward[:, -20:].mean() > 0.8
 

@@ -65,7 +65,8 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
             rng = np.random.default_rng([s.evaluation_seed + seed, number])  # the same for all agents
             found[name].append(switch(s, worlds, name, agent, rng))
     progress(s.rounds * len(agents), s.rounds * len(agents))
-    rows, arrays = [], {}
+    rows: list[Row] = []
+    arrays: dict[str, np.ndarray] = {}
     for name, rounds in found.items():
         cosine, arm, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
         rows += [
