@@ -59,6 +59,23 @@ class Draw:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
+@dataclass(frozen=True)
+class WholeEpisodes:
+    """Every `stride`-th time step of all episodes; the last `test_episodes` of each task are to test."""
+
+    stride: int
+    test_episodes: int
+    horizon: int
+    d_state: int
+    d_action: int
+    samples_per_shard: int
+
+    def __post_init__(self) -> None:
+        for name in ("stride", "test_episodes", "horizon", "samples_per_shard"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
 def cache_features(row: str, out: Path, needs: list[Path]) -> None:
     """Draw samples and cache their features, for every seed of a row.
 
@@ -73,7 +90,8 @@ def cache_features(row: str, out: Path, needs: list[Path]) -> None:
     backbone = importlib.import_module(line["module"])
     own = {entry.name for entry in dataclasses.fields(backbone.Settings)}
     settings = read_settings(_only(line, lambda key: key in own), backbone.Settings)
-    draw = read_settings(_only(line, lambda key: key not in own), Draw)
+    drawing = WholeEpisodes if "stride" in line["settings"] else Draw
+    draw: Draw | WholeEpisodes = read_settings(_only(line, lambda key: key not in own), drawing)
     modules = (f"ghost.{line['step']}", line["module"])
     dataset, stand_ins = open_demos(needs[0])
 
@@ -106,7 +124,7 @@ def open_demos(manifest: Path) -> tuple[LeRobotDataset, list[str]]:
 
 
 def cache(
-    draw: Draw,
+    draw: Draw | WholeEpisodes,
     dataset: LeRobotDataset,
     settings: Any,
     encode: Encode,
@@ -116,7 +134,10 @@ def cache(
     made_from: dict[str, Any],
 ) -> Outcome:
     """Draw the samples, write the shards, and hand back the small arrays."""
-    episode, timestep, splits = draw_samples(draw, dataset, seed)
+    if isinstance(draw, WholeEpisodes):
+        episode, timestep, splits = whole_episodes(draw, dataset)
+    else:
+        episode, timestep, splits = draw_samples(draw, dataset, seed)
     small, columns = gather(draw, dataset, episode, timestep)
     task_names = [dataset.tasks[index] for index in sorted(dataset.tasks)]
 
@@ -145,6 +166,22 @@ def cache(
         rows += [Row(f"{name}_split", "train", len(train)), Row(f"{name}_split", "test", len(test))]
         arrays |= {f"split/{name}/train": train, f"split/{name}/test": test}
     return Outcome(rows, arrays, files)
+
+
+def whole_episodes(
+    draw: WholeEpisodes, dataset: LeRobotDataset
+) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """As `draw_samples`, with one split, by episode."""
+    parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
+    episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    of_task: dict[str, list[int]] = {}
+    for index, meta in enumerate(dataset.episodes):
+        of_task.setdefault(meta["tasks"][0], []).append(index)
+    for name, indices in of_task.items():
+        if len(indices) <= draw.test_episodes:
+            raise GhostError(f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test")
+    test = np.isin(episode, [index for indices in of_task.values() for index in indices[-draw.test_episodes :]])
+    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
 
 
 def draw_samples(
@@ -191,7 +228,7 @@ def draw_samples(
 
 
 def gather(
-    draw: Draw, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
+    draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The small arrays of the samples, and the observation columns that the backbone may see; one pass over the data.
 

@@ -199,10 +199,14 @@ class Pick:
             return self._bring(look, grip, target, point)
         left = _turn_left(look, yaw, grip.tilt)
         if _flat(off) < 0.012 and abs(off[2]) < 0.012 and left < 0.2:
-            return Move(grip.at, yaw, CLOSE, GRASP, grip.tilt, speed=0.5)
+            if look.opening > grip.width - 0.008:
+                return Move(grip.at, yaw, CLOSE, GRASP, grip.tilt, speed=0.5)
+            return Move(grip.at + [0, 0, 0.05], yaw, OPEN, REACH, grip.tilt)  # closed on nothing
         slack = 0.025 if off[2] < 0.07 else 0.006  # once it is low a neighbour that stands close is pushed aside
         wrong = max(0.0, _flat(off) - slack) + 0.06 * max(0.0, left - 0.1)
         to = grip.at + [0, 0, min(0.10, 3.0 * wrong)]
+        if look.opening < 0.06:  # open before going down
+            to[2] = max(to[2], grip.at[2] + 0.04)
         if _flat(off) > 0.05:
             to[2] = max(to[2], self.travel)
             if look.hand[2] < self.travel - 0.04:  # rise before crossing
@@ -212,7 +216,7 @@ class Pick:
     def _bring(self, look: Look, grip: Grip, target: np.ndarray, point: np.ndarray) -> Move:
         away = _flat(point - target)
         to = look.hand + (target - point)
-        yaw = grip.yaw
+        yaw = 0.0  # not the thing's, which turns with the hand
         if self.turned:
             yaw = min((-RIGHT_ANGLE, RIGHT_ANGLE), key=lambda end: abs(end - _hand_yaw(look)))
         left = _turn_left(look, yaw, grip.tilt)
@@ -347,15 +351,15 @@ STOVE_TOP = 0.0255 + 0.0662  # of a pot's origin above the cook region
 PACKET = packet(0.0426, 0.003)
 PARTS: tuple[tuple[Part, ...], ...] = (
     (
-        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.155), 0.66, 0.70, near=0.05, exact=0.006),
-        Pick("tomato_sauce", can, on("basket", 0.022, 0.022, 0.155), 0.66, 0.70, near=0.05, exact=0.006),
+        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
+        Pick("tomato_sauce", can, on("basket", 0.022, 0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
     ),
     (
         Pick("cream_cheese", packet(0.0426, 0.003, 0.028), on("basket", 0.0, -0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
         Pick("butter", packet(0.0396, 0.003), on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
     ),
     (turn_knob, Pick("moka_pot", pot, on("stove", 0.01, 0.0, STOVE_TOP), 1.12, 1.20, near=0.03)),
-    (Pick("bowl", bowl, on("drawer", 0.02, -0.018, -0.016), 1.05, 1.10, near=0.03, slow=0.5), push_drawer),
+    (Pick("bowl", bowl, on("drawer", 0.02, -0.018, -0.016), 1.05, 1.10, near=0.03, turned=True, slow=0.5), push_drawer),
     (
         Pick("white_mug", WHITE_MUG, on("plate", 0.0, 0.0, 0.006), 0.62, 0.70, near=0.02),
         Pick("yellow_mug", YELLOW_MUG, on("right_plate", 0.0, 0.0, 0.006), 0.62, 0.70, near=0.02),
@@ -378,7 +382,7 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Pick("white_mug", WHITE_MUG, on("plate", 0.0, 0.0, 0.006), 0.60, 0.64, near=0.02),
     ),
     (
-        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.155), 0.66, 0.70, near=0.05, exact=0.006),
+        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
         Pick("cream_cheese", PACKET, on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
     ),
     (
