@@ -63,7 +63,7 @@ class Plan:
 
 
 def join(batches: Sequence[Batch], parts: Sequence[Tensor]) -> tuple[Batch, Tensor]:
-    """A window's batches as one, without what was before the episodes' beginning, and `parts` (one a chunk) likewise."""
+    """A window's batches as one, without what was before the episodes' beginning; `parts`, one a chunk, likewise."""
     if len(batches) == 1:
         return batches[0], parts[0]
     real = torch.cat([torch.ones(len(b), dtype=torch.bool) if b.real is None else b.real.cpu() for b in batches])

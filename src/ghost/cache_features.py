@@ -90,8 +90,9 @@ def cache_features(row: str, out: Path, needs: list[Path]) -> None:
     backbone = importlib.import_module(line["module"])
     own = {entry.name for entry in dataclasses.fields(backbone.Settings)}
     settings = read_settings(_only(line, lambda key: key in own), backbone.Settings)
-    drawing = WholeEpisodes if "stride" in line["settings"] else Draw
-    draw: Draw | WholeEpisodes = read_settings(_only(line, lambda key: key not in own), drawing)
+    whole = "stride" in line["settings"]
+    drawn = _only(line, lambda key: key not in own)
+    draw = read_settings(drawn, WholeEpisodes) if whole else read_settings(drawn, Draw)
     modules = (f"ghost.{line['step']}", line["module"])
     dataset, stand_ins = open_demos(needs[0])
 
@@ -179,7 +180,9 @@ def whole_episodes(
         of_task.setdefault(meta["tasks"][0], []).append(index)
     for name, indices in of_task.items():
         if len(indices) <= draw.test_episodes:
-            raise GhostError(f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test")
+            raise GhostError(
+                f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test"
+            )
     test = np.isin(episode, [index for indices in of_task.values() for index in indices[-draw.test_episodes :]])
     return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
 

@@ -67,6 +67,20 @@ def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     return _estimate(math.nan if any(map(math.isnan, found)) else max(found), cell, len(runs))
 
 
+def success_rate(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """Successes over trials of all runs, in percent, shown with Wilson's 95 % interval."""
+    rate = _pooled_rate(cell, runs)
+    low, high = (100 * bound for bound in rate.interval)
+    suffix = f" [{format(low, cell['digits'])}, {format(high, cell['digits'])}]"
+    return _estimate(100 * rate.estimate, cell, rate.n, (low, high), suffix)
+
+
+def trials(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """How many trials a success rate of these runs rests on."""
+    n = _pooled_rate(cell, runs).n
+    return Estimate(str(n), float(n), n)
+
+
 def setting(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """A setting as the runs had it: so that not even a step size is typed into the text."""
     found = runs[0].record()["settings"][cell["metric"]]
@@ -165,13 +179,69 @@ def ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estim
     return _estimate(float(np.mean(first) / np.mean(second)), cell, min(len(first), len(second)))
 
 
+def rate_difference(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Success rate minus that of `against`, in percentage points."""
+    first, second = _pooled_rate(cell, runs), _pooled_rate(cell, against)
+    return _estimate(100 * (first.estimate - second.estimate), cell, min(first.n, second.n))
+
+
+def complexity_r(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Correlation over tasks of the difference in success with the number of demonstrated sub-phases."""
+    x, y = complexity(runs, against)
+    known = len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
+    return _estimate(float(np.corrcoef(x, y)[0, 1]) if known else math.nan, cell, len(x))
+
+
+def complexity_slope(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Percentage points of that difference per sub-phase: least squares over tasks."""
+    x, y = complexity(runs, against)
+    return _estimate(float(np.polyfit(x, y, 1)[0]) if len(x) > 2 and np.ptp(x) > 0 else math.nan, cell, len(x))
+
+
+def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndarray]:
+    """Per task: demonstrated sub-phases, and the difference in success in percentage points; the figure draws these."""
+    tasks = [row.condition for row in runs[0].rows() if row.metric == "demonstrated_phases"]
+    x = [runs[0].value(task, "demonstrated_phases") for task in tasks]
+    y = [
+        100
+        * (np.mean([run.value(task, "success") for run in runs]) - np.mean([r.value(task, "success") for r in against]))
+        for task in tasks
+    ]
+    return np.array(x), np.array(y)
+
+
 ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
     function.__name__: function
-    for function in (value, mean, mean_std, bootstrap, largest, millions, setting, runs, series, module)
+    for function in (
+        value,
+        mean,
+        mean_std,
+        bootstrap,
+        largest,
+        millions,
+        success_rate,
+        trials,
+        setting,
+        runs,
+        series,
+        module,
+    )
 }
 COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estimate]] = {
     function.__name__: function
-    for function in (paired_p, holm_p, cohens_d, paired_d, relative_change, improved_share, detectable, ratio)
+    for function in (
+        paired_p,
+        holm_p,
+        cohens_d,
+        paired_d,
+        relative_change,
+        improved_share,
+        detectable,
+        ratio,
+        rate_difference,
+        complexity_r,
+        complexity_slope,
+    )
 }
 
 
@@ -198,6 +268,16 @@ def _against(cell: Mapping[str, Any], against: list[Run]) -> list[float]:
     condition = cell["against_condition"] or cell["condition"]
     metric = cell["against_metric"] or cell["metric"]
     return [run.value(condition, metric) for run in against]
+
+
+def _pooled_rate(cell: Mapping[str, Any], runs: list[Run]) -> statistics.Estimated:
+    """Successes over trials, all runs together; a row of theirs holds a rate and its number of trials."""
+    rows = [
+        row for run in runs for row in run.rows() if (row.condition, row.metric) == (cell["condition"], cell["metric"])
+    ]
+    if len(rows) != len(runs):
+        raise GhostError(f"{cell['id']}: {len(rows)} of {len(runs)} runs have {cell['condition']}/{cell['metric']}")
+    return statistics.wilson(round(sum(row.value * row.n for row in rows)), sum(row.n for row in rows))
 
 
 def _known(interval: tuple[float, float]) -> tuple[float, float] | None:

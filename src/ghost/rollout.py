@@ -1,4 +1,4 @@
-"""Let trained decoders act in LIBERO-10: `python -m ghost.rollout --row '{...}' --needs features.json trained.json --out ...`.
+"""Let trained decoders act in LIBERO-10: `python -m ghost.rollout --row '{...}' --needs <two manifests> --out ...`.
 
 The needs are the manifests of the feature cache, whose backbone the policy sees with, and of the training. A run with
 seed s acts with the decoder that was trained with seed s; an ensemble is one run with all of them.
@@ -12,7 +12,8 @@ recorded beside it (`settled`).
     episodes.csv    a row per episode, with its seeds, steps, success and phases (one a plan); the same in every try
     timing.csv      how long each took; told, not hashed
 
-Finished episodes are kept as they come, so that a killed run goes on behind them; a simulator that crashes ends the step.
+Finished episodes are kept as they come, so that a killed run goes on behind them; a crash of the simulator ends the
+step.
 """
 
 from __future__ import annotations
@@ -207,7 +208,9 @@ def _episode(
 def play(settings: Settings, assets: Assets, policy: Policy, training_seed: int, trial: Trial) -> Episode:
     """Act until LIBERO's check holds or the steps are used up."""
     init_state = TRAINING_STATES + trial.trial % HELD_OUT_STATES
-    environment_seed, policy_seed = (int(x) for x in np.random.SeedSequence([trial.task, trial.trial]).generate_state(2))
+    environment_seed, policy_seed = (
+        int(x) for x in np.random.SeedSequence([trial.task, trial.trial]).generate_state(2)
+    )
     env = environment(trial.task, assets)
     env.reset(init_state, environment_seed)
     policy.start(policy_seed)

@@ -60,7 +60,9 @@ def encode(settings: Settings, observations: Observations) -> np.ndarray:
     for instruction in sorted(set(observations.instructions)):
         here = np.array([text == instruction for text in observations.instructions])
         if instruction not in GROUNDING:
-            raise GhostError(f"the stand-in backbone does not know {instruction!r}{did_you_mean(instruction, GROUNDING)}")
+            raise GhostError(
+                f"the stand-in backbone does not know {instruction!r}{did_you_mean(instruction, GROUNDING)}"
+            )
         for index, goal in enumerate(GROUNDING[instruction]):
             parts[here, index] = _part(goal, things[here], hand[here], joints[here])
         words[here] = _words(settings, instruction)

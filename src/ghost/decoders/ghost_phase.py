@@ -129,7 +129,7 @@ class Decoder(nn.Module):
         return Plan(self.readout(z[-1]), z[-1] if self.settings.persistent else None, logits)
 
     def window(self, batch: Batch) -> list[tuple[list[Tensor], Tensor]]:
-        """Trajectory and logits of each chunk of a window. A latent from before the episode's beginning is nan: none."""
+        """Trajectory and logits of each chunk of a window. Before an episode's beginning z is nan."""
         memory: Tensor | None = None
         found = []
         for chunk in batch.window:

@@ -44,7 +44,8 @@ def _torques(
     force[3:] = np.linalg.solve(np.ascontiguousarray(inverse[3:, 3:]), wanted[3:])
     pull = mass @ (POSTURE_STIFFNESS * (posture - joints) - POSTURE_DAMPING * speeds)
     free = pull - transposed @ np.linalg.solve(inverse, np.ascontiguousarray(response.T) @ pull)
-    return transposed @ force + bias + free
+    found: np.ndarray = transposed @ force + bias + free
+    return found
 
 
 torques = numba.njit(cache=True)(_torques)

@@ -125,10 +125,13 @@ def _attempt(settings: Settings, assets: Assets, seed: int, job: tuple[int, int]
     for _ in range(settings.max_steps):
         look = env.look()
         intent = expert(task, look)
-        steps.append({**columns(look), ACTION: intent.action.astype(np.float32), "phase": np.int64(intent.phase)})
+        steps.append({**columns(look), ACTION: intent.action.astype(np.float32), "phase": np.array(intent.phase)})
         noise = PERSISTENCE * noise + np.sqrt(1 - PERSISTENCE**2) * size * rng.standard_normal(6)
         if left == 0 and rng.random() < settings.bursts:
-            burst, left = BURST_SIZE * np.array([1, 1, 1, TURNING, TURNING, TURNING]) * rng.uniform(-1, 1, 6), BURST_STEPS
+            burst, left = (
+                BURST_SIZE * np.array([1, 1, 1, TURNING, TURNING, TURNING]) * rng.uniform(-1, 1, 6),
+                BURST_STEPS,
+            )
         executed = intent.action.copy()
         executed[:6] += noise + (burst if left else 0.0)
         left = max(0, left - 1)

@@ -6,10 +6,10 @@
     env.success()               # LIBERO's own check of the BDDL goal
 
 LIBERO and robosuite build the model; the stepping is ours. Of a control step in robosuite, most is a second and third
-forward pass per substep, and observations that nobody reads. `control.py` is robosuite's OSC_POSE written
-out (a test compares the two), called between MuJoCo's two halves of a step. It is three times as fast, and free of what survives a
-reset there: the gripper's last command, the controller's stale pose. An episode depends on task, init state, seed
-and actions alone.
+forward pass per substep, and observations that nobody reads. `control.py` is robosuite's OSC_POSE written out (a test
+compares the two), called between MuJoCo's two halves of a step. It is three times as fast, and free of what survives a
+reset there: the gripper's last command, the controller's stale pose. An episode depends on task, init state, seed and
+actions alone.
 
 The seed places the fixtures, which LIBERO moves by about a centimetre at a reset and an init state does not hold.
 """
@@ -21,7 +21,6 @@ import importlib
 import io
 import logging
 import os
-
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -125,7 +124,7 @@ class Environment:
             goal,
             rotation,
         )
-        return np.clip(wanted, *self._torque_limits)
+        return np.asarray(np.clip(wanted, *self._torque_limits))
 
     # ------------------------------------------------------------------------------------------------------- looking
 
@@ -164,7 +163,7 @@ class Environment:
             option = mujoco.MjvOption()
             option.geomgroup[0] = 0  # what touches; group 1 is what is seen
             renderer.update_scene(self.data, camera, option)
-            return renderer.render()
+            return np.asarray(renderer.render())
 
 
 def _rotation(vector: np.ndarray) -> np.ndarray:
@@ -231,7 +230,7 @@ def _init_states(task: Task) -> np.ndarray:
     from numpy._core.multiarray import _reconstruct  # what the pickle calls to make an array
 
     path = package_folder() / "init_files/libero_10" / f"{task.file}.pruned_init"
-    harmless = [_reconstruct, np.ndarray, np.dtype, np.dtypes.Float64DType]
+    harmless: list[Any] = [_reconstruct, np.ndarray, np.dtype, np.dtypes.Float64DType]
     with torch.serialization.safe_globals([*harmless, (_reconstruct, "numpy.core.multiarray._reconstruct")]):
         return np.asarray(torch.load(path, weights_only=True))
 

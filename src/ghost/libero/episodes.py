@@ -1,5 +1,5 @@
 """Many independent episodes over processes. An episode resets everything it reads, so any number of workers gives the
-same results; they come back in the order of the jobs. A crash in a worker is an error of the whole step, never a result.
+same results; they come back in the order of the jobs. A crash in a worker ends the whole step: it is never a result.
 """
 
 from __future__ import annotations

@@ -32,6 +32,10 @@ DOWN = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the han
 RIGHT_ANGLE = np.pi / 2
 
 
+def vector(x: float, y: float, z: float) -> np.ndarray:
+    return np.array([x, y, z])
+
+
 @dataclass(frozen=True)
 class Intent:
     action: np.ndarray  # [7]
@@ -60,7 +64,7 @@ def expert(task: int, look: Look) -> Intent:
         move = part(look)
         if move is not None:
             return Intent(_action(look, move), 4 * number + move.phase)
-    rest = Move(look.hand + [0, 0, 0.05], 0.0, OPEN, PLACE)  # all is done: let go and rise
+    rest = Move(look.hand + vector(0, 0, 0.05), 0.0, OPEN, PLACE)  # all is done: let go and rise
     return Intent(_action(look, rest), 4 * (len(parts) - 1) + PLACE)
 
 
@@ -74,8 +78,7 @@ def _action(look: Look, move: Move) -> np.ndarray:
 
 
 def _rotation(yaw: float, tilt: float) -> np.ndarray:
-    turned: np.ndarray = Rotation.from_euler("ZX", [0.0, tilt]).as_matrix() @ Rotation.from_euler("z", yaw).as_matrix()
-    return turned @ DOWN
+    return np.asarray(Rotation.from_euler("x", tilt).as_matrix() @ Rotation.from_euler("z", yaw).as_matrix() @ DOWN)
 
 
 def _turn_left(look: Look, yaw: float, tilt: float = 0.0) -> float:
@@ -117,21 +120,23 @@ def can(look: Look, name: str) -> Grip:
     """Upright: from above, near the top. Lying: across."""
     axis = look.axes(name)[:, 1]
     if abs(axis[2]) > 0.7:
-        return Grip(look.at(name) + [0, 0, 0.010], 0.0, 0.062)
+        return Grip(look.at(name) + vector(0, 0, 0.010), 0.0, 0.062)
     return Grip(look.at(name), _along(np.array([-axis[1], axis[0]])), 0.062)
 
 
 def packet(width: float, lift: float, shift: float = 0.0) -> Callable[[Look, str], Grip]:
-    """A flat box, across its shorter side; `shift` from its middle, towards larger x, where a neighbour stands close."""
+    """A flat box, across its shorter side; `shift` off its middle, towards larger x, where a neighbour stands close."""
 
     def grip(look: Look, name: str) -> Grip:
         long, short = look.axes(name)[:, 0], look.axes(name)[:, 1]
-        return Grip(look.at(name) + shift * np.sign(long[0]) * long + [0, 0, lift], _along(short), width)
+        return Grip(look.at(name) + shift * np.sign(long[0]) * long + vector(0, 0, lift), _along(short), width)
 
     return grip
 
 
-def mug(side: float, centre: tuple[float, float], radius: float, top: float, wall: float) -> Callable[[Look, str], Grip]:
+def mug(
+    side: float, centre: tuple[float, float], radius: float, top: float, wall: float
+) -> Callable[[Look, str], Grip]:
     """By its rim, on the side away from its handle (`side` of its local x axis)."""
 
     def grip(look: Look, name: str) -> Grip:
@@ -150,7 +155,7 @@ YELLOW_MUG = mug(-1.0, (-0.0182, 0.0), 0.0425, 0.103, 0.009)
 
 def bowl(look: Look, name: str) -> Grip:
     """By its rim, on the side of the robot, with the fingers along x."""
-    return Grip(look.at(name) + [-0.0475, 0.0, 0.034], -RIGHT_ANGLE, 0.007)
+    return Grip(look.at(name) + vector(-0.0475, 0.0, 0.034), -RIGHT_ANGLE, 0.007)
 
 
 def pot(look: Look, name: str) -> Grip:
@@ -194,17 +199,19 @@ class Pick:
         if away < self.near and point[2] < target[2] + 0.012:  # it is there
             if np.linalg.norm(off) > 0.06 or look.opening > min(WIDE_OPEN, grip.width + 0.025):
                 return None
-            return Move(look.hand + [0, 0, 0.002], _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt)
+            return Move(
+                look.hand + vector(0, 0, 0.002), _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt
+            )
         if np.linalg.norm(off) < 0.03 and grip.width - 0.008 < look.opening < grip.width + 0.006:
             return self._bring(look, grip, target, point)
         left = _turn_left(look, yaw, grip.tilt)
         if _flat(off) < 0.012 and abs(off[2]) < 0.012 and left < 0.2:
             if look.opening > grip.width - 0.008:
                 return Move(grip.at, yaw, CLOSE, GRASP, grip.tilt, speed=0.5)
-            return Move(grip.at + [0, 0, 0.05], yaw, OPEN, REACH, grip.tilt)  # closed on nothing
+            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, REACH, grip.tilt)  # closed on nothing
         slack = 0.025 if off[2] < 0.07 else 0.006  # once it is low a neighbour that stands close is pushed aside
         wrong = max(0.0, _flat(off) - slack) + 0.06 * max(0.0, left - 0.1)
-        to = grip.at + [0, 0, min(0.10, 3.0 * wrong)]
+        to = grip.at + vector(0, 0, min(0.10, 3.0 * wrong))
         if look.opening < 0.06:  # open before going down
             to[2] = max(to[2], grip.at[2] + 0.04)
         if _flat(off) > 0.05:
@@ -221,7 +228,7 @@ class Pick:
             yaw = min((-RIGHT_ANGLE, RIGHT_ANGLE), key=lambda end: abs(end - _hand_yaw(look)))
         left = _turn_left(look, yaw, grip.tilt)
         if away < self.exact and left < 0.12:
-            return Move(to - [0, 0, 0.01], yaw, CLOSE, PLACE, grip.tilt, speed=self.slow)
+            return Move(to - vector(0, 0, 0.01), yaw, CLOSE, PLACE, grip.tilt, speed=self.slow)
         height = to[2] + 6.0 * max(0.0, away - 0.6 * self.exact) + 0.3 * max(0.0, left - 0.1)
         to[2] = min(max(height, to[2]), self.carry)
         if away > 0.05 and look.hand[2] < self.carry - 0.03:  # rise before crossing
@@ -231,7 +238,7 @@ class Pick:
 
 
 def on(place: str, x: float, y: float, z: float) -> Callable[[Look], np.ndarray]:
-    return lambda look: look.at(place) + [x, y, z]
+    return lambda look: look.at(place) + vector(x, y, z)
 
 
 # ------------------------------------------------------------------------------------------------- knob, drawer, door
@@ -253,7 +260,7 @@ def turn_knob(look: Look) -> Move | None:
     if np.linalg.norm(off) < 0.012 and left < 0.2:
         return Move(middle, yaw, CLOSE, GRASP, speed=0.5)
     wrong = max(0.0, _flat(off) - 0.006) + 0.06 * max(0.0, left - 0.1)
-    return Move(middle + [0, 0, min(0.08, 3.0 * wrong)], yaw, OPEN, REACH, speed=1.0 if wrong > 0.02 else 0.6)
+    return Move(middle + vector(0, 0, min(0.08, 3.0 * wrong)), yaw, OPEN, REACH, speed=1.0 if wrong > 0.02 else 0.6)
 
 
 def push_drawer(look: Look) -> Move | None:
@@ -290,7 +297,7 @@ def mug_into_oven(look: Look) -> Move | None:
         if look.opening < 0.035 and np.linalg.norm(off) < 0.05:
             return Move(look.hand, -RIGHT_ANGLE, OPEN, PLACE, OVEN_TILT)
         if np.linalg.norm(off) < 0.14:  # back out before anything else
-            to = look.hand + [0.0, -0.08, 0.0]
+            to = look.hand + vector(0.0, -0.08, 0.0)
             return Move(to, -RIGHT_ANGLE, OPEN, PLACE, OVEN_TILT)
         return None
     tip = door[0] + 0.26 * np.cos(look.joints[2])  # of the open door
@@ -355,7 +362,15 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Pick("tomato_sauce", can, on("basket", 0.022, 0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
     ),
     (
-        Pick("cream_cheese", packet(0.0426, 0.003, 0.028), on("basket", 0.0, -0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
+        Pick(
+            "cream_cheese",
+            packet(0.0426, 0.003, 0.028),
+            on("basket", 0.0, -0.022, 0.130),
+            0.66,
+            0.70,
+            near=0.05,
+            exact=0.006,
+        ),
         Pick("butter", packet(0.0396, 0.003), on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
     ),
     (turn_knob, Pick("moka_pot", pot, on("stove", 0.01, 0.0, STOVE_TOP), 1.12, 1.20, near=0.03)),

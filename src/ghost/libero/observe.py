@@ -11,7 +11,7 @@ D_STATE = 13
 
 
 def columns(look: Look) -> dict[str, np.ndarray]:
-    """The observation columns of one step, float32: state [13], scene.things [21, 9], scene.hand [9], scene.joints [3]."""
+    """The columns of one step, float32: state [13], scene.things [21, 9], scene.hand [9], scene.joints [3]."""
     hand = np.concatenate([look.hand, look.rotation[:, :2].T.ravel()])
     values = {
         STATE: np.concatenate([hand, 25 * look.fingers, 5 * look.finger_speed]),  # metres, scaled to order one

@@ -25,8 +25,13 @@ Vector = tuple[float, float, float]
 
 # How LIBERO's objects touch: stiff and with much friction.
 CONTACT = {"solimp": "0.998 0.998 0.001", "solref": "0.001 1", "friction": "0.95 0.3 0.1"}
-TEXTURES = ("gray_ceramic_tile", "yellow_linen_wall_texture", "seamless_wood_planks_floor", "light-gray-plaster")
-TEXTURES += ("light-gray-floor-tile",)
+TEXTURES = (
+    "gray_ceramic_tile",
+    "yellow_linen_wall_texture",
+    "seamless_wood_planks_floor",
+    "light-gray-plaster",
+    "light-gray-floor-tile",
+)
 
 
 # ------------------------------------------------------------------------------------------------------------ shapes
@@ -48,9 +53,8 @@ class Shape:
 
 def box(at: Vector, half: Vector, *, tilt_x: float = 0.0, tilt_y: float = 0.0) -> Shape:
     """A box, turned about the x or y axis."""
-    half_angle = (tilt_x or tilt_y) / 2
-    turn = (np.sin(half_angle), 0.0, 0.0) if tilt_x else (0.0, np.sin(half_angle), 0.0)
-    return Shape("box", at, half, (float(np.cos(half_angle)), *map(float, turn)))
+    cos, sin = np.cos((tilt_x or tilt_y) / 2), np.sin((tilt_x or tilt_y) / 2)
+    return Shape("box", at, half, (float(cos), float(sin) if tilt_x else 0.0, 0.0 if tilt_x else float(sin), 0.0))
 
 
 def cylinder(at: Vector, radius: float, half: float, axis: str = "z") -> Shape:
@@ -514,7 +518,11 @@ def _thing(thing: Thing) -> ElementTree.Element:
     for part in thing.parts:
         _part(body, part, thing.rgb)
     bottom, top, radius = thing.bottom_top_radius
-    places = (("bottom_site", (0, 0, bottom)), ("top_site", (0, 0, top)), ("horizontal_radius_site", (radius, radius, 0)))
+    places = (
+        ("bottom_site", (0, 0, bottom)),
+        ("top_site", (0, 0, top)),
+        ("horizontal_radius_site", (radius, radius, 0)),
+    )
     for name, at in places:
         ElementTree.SubElement(outer, "site", name=name, pos=_text(at), size="0.005", rgba="0 0 0 0")
     return root
@@ -530,8 +538,6 @@ def _part(parent: ElementTree.Element, part: Part, rgb: Vector) -> None:
     _shapes(body, part.shapes, part.shapes_mass, rgb)
     for below in part.parts:
         _part(body, below, rgb)
-    if not (part.shapes or part.parts or part.mass):  # MuJoCo wants nothing, LIBERO only the name
-        return
 
 
 def _sites(body: ElementTree.Element, sites: Sequence[Site]) -> None:
@@ -558,12 +564,21 @@ def _room(room: Room) -> ElementTree.Element:
         ElementTree.SubElement(asset, "texture", name=name, type="2d", file=f"../textures/{TEXTURES[0]}.png")
     ElementTree.SubElement(asset, "material", name="floorplane", texture="texplane", texrepeat="3 3")
     world = ElementTree.SubElement(root, "worldbody")
-    floor = {"name": "floor", "type": "plane", "size": "3 3 .125", "material": "floorplane", "group": "1", "condim": "3"}
+    floor = {
+        "name": "floor",
+        "type": "plane",
+        "size": "3 3 .125",
+        "material": "floorplane",
+        "group": "1",
+        "condim": "3",
+    }
     ElementTree.SubElement(world, "geom", floor)
     table = ElementTree.SubElement(world, "body", name=room.table)
     if room.slab is None:
         slab = {"type": "box", "size": "0.4 0.4 0.4"}
-        ElementTree.SubElement(table, "geom", {**slab, "name": "table_collision", "group": "0", "friction": "1 .005 .0001"})
+        ElementTree.SubElement(
+            table, "geom", {**slab, "name": "table_collision", "group": "0", "friction": "1 .005 .0001"}
+        )
         unseen = {"contype": "0", "conaffinity": "0", "group": "1"}
         ElementTree.SubElement(table, "geom", {**slab, **unseen, "name": "table_visual", "rgba": "0.7 0.6 0.5 1"})
         ElementTree.SubElement(table, "site", name="table_top", pos="0 0 0.4", size="0.001", rgba="0 0 0 0")
@@ -572,8 +587,8 @@ def _room(room: Room) -> ElementTree.Element:
             ElementTree.SubElement(table, "geom", {**unseen, "name": name, "type": "cylinder", "size": "0.05 0.1"})
     else:
         _shapes(table, [room.slab], 10.0, (0.7, 0.6, 0.5))
-    for name, at in (("light1", (1, 1, 4)), ("light2", (-3, -3, 4))):
-        ElementTree.SubElement(world, "light", name=name, pos=_text(at), dir="0 -.15 -1", castshadow="false")
+    for name, pos in (("light1", "1 1 4"), ("light2", "-3 -3 4")):
+        ElementTree.SubElement(world, "light", name=name, pos=pos, dir="0 -.15 -1", castshadow="false")
     cameras = {
         "frontview": ((1.0, 0, 1.45), (0.56, 0.43, 0.43, 0.56)),
         "birdview": ((-0.2, 0, 3.0), (0.7071, 0, 0, 0.7071)),
