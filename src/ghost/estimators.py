@@ -20,6 +20,8 @@ from ghost.errors import GhostError
 from ghost.records import Run
 from ghost.sources import file_hash, module_path
 
+NOT_RUN = "not run"
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -46,6 +48,17 @@ def mean(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     return _estimate(average, cell, len(runs), interval)
 
 
+def mean_where_run(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """Mean over the episodes of all runs, of rows that each hold a mean over n; "none" where there is no such episode."""
+    named = (cell["condition"], cell["metric"])
+    rows = [row for run in runs for row in run.rows() if (row.condition, row.metric) == named]
+    known = [row for row in rows if not math.isnan(row.value)]
+    n = sum(row.n for row in known)
+    if not n:
+        return Estimate("none" if rows else NOT_RUN, None, 0)
+    return _estimate(sum(row.value * row.n for row in known) / n, cell, n)
+
+
 def mean_std(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """Mean and sample standard deviation over runs, as the paper prints them."""
     average, std, interval = _over_runs(cell, runs)
@@ -70,6 +83,8 @@ def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
 def success_rate(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """Successes over trials of all runs, in percent, shown with Wilson's 95 % interval."""
     rate = _pooled_rate(cell, runs)
+    if rate is None:
+        return Estimate(NOT_RUN, None, 0)
     low, high = (100 * bound for bound in rate.interval)
     suffix = f" [{format(low, cell['digits'])}, {format(high, cell['digits'])}]"
     return _estimate(100 * rate.estimate, cell, rate.n, (low, high), suffix)
@@ -77,8 +92,8 @@ def success_rate(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
 
 def trials(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """How many trials a success rate of these runs rests on."""
-    n = _pooled_rate(cell, runs).n
-    return Estimate(str(n), float(n), n)
+    rate = _pooled_rate(cell, runs)
+    return Estimate(NOT_RUN, None, 0) if rate is None else Estimate(str(rate.n), float(rate.n), rate.n)
 
 
 def setting(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
@@ -182,6 +197,8 @@ def ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estim
 def rate_difference(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
     """Success rate minus that of `against`, in percentage points."""
     first, second = _pooled_rate(cell, runs), _pooled_rate(cell, against)
+    if first is None or second is None:
+        return Estimate(NOT_RUN, None, 0)
     return _estimate(100 * (first.estimate - second.estimate), cell, min(first.n, second.n))
 
 
@@ -215,6 +232,7 @@ ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
     for function in (
         value,
         mean,
+        mean_where_run,
         mean_std,
         bootstrap,
         largest,
@@ -270,11 +288,16 @@ def _against(cell: Mapping[str, Any], against: list[Run]) -> list[float]:
     return [run.value(condition, metric) for run in against]
 
 
-def _pooled_rate(cell: Mapping[str, Any], runs: list[Run]) -> statistics.Estimated:
-    """Successes over trials, all runs together; a row of theirs holds a rate and its number of trials."""
+def _pooled_rate(cell: Mapping[str, Any], runs: list[Run]) -> statistics.Estimated | None:
+    """Successes over trials, all runs together; a row of theirs holds a rate and its number of trials.
+
+    None where no run has this condition: a task that a small scale leaves out.
+    """
     rows = [
         row for run in runs for row in run.rows() if (row.condition, row.metric) == (cell["condition"], cell["metric"])
     ]
+    if not rows:
+        return None
     if len(rows) != len(runs):
         raise GhostError(f"{cell['id']}: {len(rows)} of {len(runs)} runs have {cell['condition']}/{cell['metric']}")
     return statistics.wilson(round(sum(row.value * row.n for row in rows)), sum(row.n for row in rows))

@@ -5,10 +5,11 @@ same results; they come back in the order of the jobs. A crash in a worker ends 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import TypeVar
 
 from ghost.libero.assets import Assets
@@ -29,8 +30,20 @@ def run_all(function: Callable[[Job], Result], jobs: Sequence[Job], count: int) 
         yield from map(function, jobs)
         return
     # spawned, not forked: a fork of a process with MuJoCo, torch and numba in it is no clean start
-    with ProcessPoolExecutor(min(count, len(jobs)), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(count, len(jobs)), get_context("spawn"), initializer=_end_with_parent) as pool:
         yield from pool.map(function, jobs)
+
+
+def _end_with_parent() -> None:
+    """A worker whose step was killed would wait for its next job for ever."""
+
+    def watch() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @cache
