@@ -49,7 +49,7 @@ def mean(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
 
 
 def mean_where_run(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """Mean over the episodes of all runs, of rows that each hold a mean over n; "none" where there is no such episode."""
+    """Mean over the episodes of all runs, whose rows hold a mean over n each; "none" where there is no such episode."""
     named = (cell["condition"], cell["metric"])
     rows = [row for run in runs for row in run.rows() if (row.condition, row.metric) == named]
     known = [row for row in rows if not math.isnan(row.value)]
