@@ -220,7 +220,7 @@ def play(settings: Settings, assets: Assets, policy: Policy, training_seed: int,
     while not success and steps < settings.max_steps:
         if not chunk:
             told = trial.told if steps < trial.switch_at else trial.task
-            actions, phase = policy.plan(env.look(), TASKS[told].instruction)
+            actions, phase = policy.plan(env.look(), TASKS[told].instruction, env.render)
             chunk = list(actions[: settings.execute])
             phases.append(phase)
         env.step(chunk.pop(0))

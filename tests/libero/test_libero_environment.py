@@ -1,5 +1,9 @@
 """Our stepping: robosuite's control law, and episodes that depend on nothing but what they are given."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -78,3 +82,23 @@ def test_what_is_seen(env):
     assert {name for name in THINGS if look.present(name)} == {"yellow_mug", "book", "caddy"}
     assert look.axes("book").T @ look.axes("book") == pytest.approx(np.eye(3), abs=1e-9)
     assert 0.07 < look.opening < 0.081
+
+
+@pytest.mark.slow
+def test_cameras_see_the_scene():
+    """In a process of its own, since OpenGL is chosen when MuJoCo is imported."""
+    code = (
+        "from ghost.libero.assets import primitive_assets;"
+        "from ghost.libero.environment import CAMERAS, IMAGE, Environment;"
+        "env = Environment(5, primitive_assets()); env.reset(0, 0);"
+        "images = [env.render(camera) for camera in CAMERAS];"
+        "assert all(image.shape == (IMAGE, IMAGE, 3) and image.std() > 5 for image in images), 'blank'"
+    )
+    for backend in ("egl", "osmesa"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "MUJOCO_GL": backend}, capture_output=True
+        )
+        if done.returncode == 0:
+            return
+        assert b"blank" not in done.stderr
+    pytest.skip("no OpenGL here: apt-get install libosmesa6 libegl1")

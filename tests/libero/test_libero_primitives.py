@@ -1,4 +1,4 @@
-"""The primitives have every name that LIBERO-10's goals and init states rest on, and nearly LIBERO's sizes and masses."""
+"""The primitives have every name that LIBERO-10 rests on, and nearly the sizes and masses of its own assets."""
 
 import re
 from xml.etree import ElementTree

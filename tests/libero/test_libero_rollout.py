@@ -97,7 +97,7 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_first(monkeypatch):
         def start(self, seed):
             pass
 
-        def plan(self, look, instruction):
+        def plan(self, look, instruction, render):
             told.append(instruction)
             return np.zeros((16, 7)), 0
 
@@ -113,6 +113,9 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_first(monkeypatch):
 
         def success(self):
             return False
+
+        def render(self, camera):
+            raise AssertionError
 
     monkeypatch.setattr(step, "environment", lambda task, assets: Endless())
     settings = Settings("libero_standin", (), 1, 40, 8, misdirect=((0, 1),), switch_at=(16,))

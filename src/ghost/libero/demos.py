@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ghost.data.lerobot import ACTION, STATE
+from ghost.data.lerobot import ACTION
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.errors import GhostError
 from ghost.libero.assets import Assets, find_assets
+from ghost.libero.environment import CAMERAS
 from ghost.libero.episodes import environment, run_all, workers
 from ghost.libero.experts import expert
 from ghost.libero.observe import columns
@@ -43,6 +44,7 @@ class Settings:
     max_steps: int
     noise: float  # σ of the disturbance, where 1 is 5 cm a step
     bursts: float  # probability of a burst, per step
+    cameras: bool = False  # film it, for a backbone that reads images; needs OpenGL
 
     def __post_init__(self) -> None:
         if not self.tasks or not set(self.tasks) <= set(range(len(TASKS))):
@@ -61,6 +63,7 @@ class Attempt:
     init_state: int
     success: bool
     columns: dict[str, np.ndarray]
+    videos: dict[str, np.ndarray]  # camera -> [S, height, width, 3] uint8; none unless filmed
 
 
 def stand_ins() -> list[str]:
@@ -100,6 +103,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
             Recording(
                 TASKS[attempt.task].instruction,
                 attempt.columns,
+                attempt.videos,
                 facts={"libero_task": attempt.task, "init_state": attempt.init_state},
             )
             for attempt in attempts
@@ -121,11 +125,14 @@ def _attempt(settings: Settings, assets: Assets, seed: int, job: tuple[int, int]
     noise, burst, left = np.zeros(6), np.zeros(6), 0
     size = settings.noise * np.array([1.0, 1.0, 1.0, TURNING, TURNING, TURNING])
     steps: list[dict[str, np.ndarray]] = []
+    films: dict[str, list[np.ndarray]] = {camera: [] for camera in CAMERAS} if settings.cameras else {}
     success = False
     for _ in range(settings.max_steps):
         look = env.look()
         intent = expert(task, look)
         steps.append({**columns(look), ACTION: intent.action.astype(np.float32), "phase": np.array(intent.phase)})
+        for camera, film in films.items():
+            film.append(env.render(camera))
         noise = PERSISTENCE * noise + np.sqrt(1 - PERSISTENCE**2) * size * rng.standard_normal(6)
         if left == 0 and rng.random() < settings.bursts:
             burst, left = (
@@ -140,5 +147,5 @@ def _attempt(settings: Settings, assets: Assets, seed: int, job: tuple[int, int]
         if success:
             break
     stacked = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
-    assert STATE in stacked
-    return Attempt(task, number, init_state, success, stacked)
+    videos = {f"observation.images.{camera}": np.stack(film) for camera, film in films.items()}
+    return Attempt(task, number, init_state, success, stacked, videos)

@@ -37,7 +37,8 @@ from ghost.libero.tasks import JOINTS, TASKS, THINGS, Look, Task
 CONTROL_HZ = 20
 SUBSTEPS = 25
 SETTLE_STEPS = 10  # after an init state is set, as LIBERO's own evaluation waits
-ACTIONS = 7
+IMAGE = 256  # pixels, of a camera
+CAMERAS = ("agentview", "robot0_eye_in_hand")
 GRIPPER_SPEED = 0.01  # of a substep, as robosuite's Panda gripper has it
 STEP_M, STEP_RAD = 0.05, 0.5  # what an action of 1 asks for
 
@@ -60,6 +61,7 @@ class Environment:
         self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
         self._finger_qvel = np.asarray(robot._ref_gripper_joint_vel_indexes)
         self._arm_block = np.ix_(self._qvel, self._qvel)
+        self._renderer: Any = None
         self._mass = np.zeros((self.model.nv, self.model.nv))
         self._jacobian = np.zeros((6, self.model.nv))
         self._places = {name: _place(self.model, thing) for name, thing in THINGS.items()}
@@ -157,13 +159,14 @@ class Environment:
             joints=joints,
         )
 
-    def render(self, camera: str, height: int, width: int) -> np.ndarray:
-        """An image [height, width, 3] uint8; needs OpenGL (MUJOCO_GL=egl or osmesa where there is no display)."""
-        with mujoco.Renderer(self.model, height, width) as renderer:
-            option = mujoco.MjvOption()
-            option.geomgroup[0] = 0  # what touches; group 1 is what is seen
-            renderer.update_scene(self.data, camera, option)
-            return np.asarray(renderer.render())
+    def render(self, camera: str) -> np.ndarray:
+        """An image [IMAGE, IMAGE, 3] uint8; needs OpenGL (MUJOCO_GL=egl or osmesa where there is no display)."""
+        if self._renderer is None:
+            self._renderer = mujoco.Renderer(self.model, IMAGE, IMAGE)
+            self._option = mujoco.MjvOption()
+            self._option.geomgroup[0] = 0  # what touches; group 1 is what is seen
+        self._renderer.update_scene(self.data, camera, self._option)
+        return np.asarray(self._renderer.render())
 
 
 def _rotation(vector: np.ndarray) -> np.ndarray:

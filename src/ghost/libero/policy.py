@@ -19,6 +19,7 @@ from ghost.libero.observe import columns
 from ghost.libero.tasks import Look
 
 Encode = Callable[[Observations], np.ndarray]
+Render = Callable[[str], np.ndarray]  # camera -> image
 
 
 class Policy:
@@ -34,9 +35,9 @@ class Policy:
         self.generator = torch.Generator().manual_seed(seed)
 
     @torch.no_grad()
-    def plan(self, look: Look, instruction: str) -> tuple[np.ndarray, int]:
-        """An action chunk [H, 7] and the sub-phase, -1 where none is inferred."""
-        batch = self._observe(look, instruction)
+    def plan(self, look: Look, instruction: str, render: Render) -> tuple[np.ndarray, int]:
+        """An action chunk [H, 7] and the sub-phase, -1 where none is inferred. `render` is for backbones that see."""
+        batch = self._observe(look, instruction, render)
         actions, phases = [], []
         for number, decoder in enumerate(self.decoders):
             if not hasattr(decoder, "plan"):
@@ -49,12 +50,12 @@ class Policy:
         phase = int(torch.stack(phases).mean(dim=0).argmax()) if phases else -1
         return torch.stack(actions).mean(dim=0).numpy().astype(np.float64), phase
 
-    def _observe(self, look: Look, instruction: str) -> Batch:
+    def _observe(self, look: Look, instruction: str, render: Render) -> Batch:
         seen = columns(look)
         state = np.zeros(self.sizes.d_state, np.float32)
         state[: len(seen[STATE])] = seen[STATE]
         scene = {name: value[None] for name, value in seen.items() if name != STATE}
-        tokens = self.encode(Observations((instruction,), scene, _no_frames))
+        tokens = self.encode(Observations((instruction,), scene, lambda name: render(name.split(".")[-1])[None]))
         return Batch(
             torch.from_numpy(tokens.astype(np.float32)),
             torch.from_numpy(state)[None],
@@ -62,7 +63,3 @@ class Policy:
             torch.ones(self.sizes.d_action, dtype=torch.bool),
             torch.zeros(1, dtype=torch.int64),
         )
-
-
-def _no_frames(camera: str) -> np.ndarray:
-    raise NotImplementedError(f"no image of {camera}: the stand-in backbone wants none")
