@@ -33,12 +33,13 @@ clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/cells data/laptop/*.* \
 	    figures/*.* paper/generated paper/ghost.pdf
 
-# Pinned packages, in a virtual environment of the project's own.
+# Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
+# for versions of numpy and robosuite's kin that exclude each other, and uses nothing of the difference.
 .venv/ready: requirements.lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "setting up .venv from requirements.lock (about three minutes)"
 	@$(PYTHON) -m venv .venv || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
-	@$(BIN)/pip install -qq --disable-pip-version-check -r requirements.lock
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps -r requirements.lock
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

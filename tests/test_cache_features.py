@@ -201,3 +201,22 @@ def test_an_altered_data_set_is_refused(tmp_path):
         cache_features(json.dumps(features_row()), tmp_path / "manifest.json", [demos])
     with pytest.raises(GhostError, match="needs one manifest of demonstrations, got 0"):
         cache_features(json.dumps(features_row()), tmp_path / "manifest.json", [])
+
+
+def test_whole_episodes_at_a_stride(tmp_path, demos):
+    """Every third step of all episodes; the last two episodes of each task are to test."""
+    kept = {key: DRAW[key] for key in ("horizon", "d_state", "d_action", "samples_per_shard")}
+    settings = {**BACKBONE, **kept, "stride": 3, "test_episodes": 2}
+    out = tmp_path / "manifest.json"
+    cache_features(json.dumps({**features_row(), "settings": settings}), out, [demos])
+    cache, (data, _) = FeatureCache.open(out), open_demos(demos)
+    assert len(cache.task) == sum(-(-length // 3) for length in data.lengths())
+    assert set(cache.timestep % 3) == {0}
+    train, test = cache.split("episode")
+    assert not set(cache.episode[train]) & set(cache.episode[test])
+    for task in range(len(TASKS)):
+        episodes = np.unique(cache.episode[cache.task == task])
+        assert set(cache.episode[test][cache.task[test] == task]) == set(episodes[-2:])
+    settings["test_episodes"] = 1000
+    with pytest.raises(GhostError, match="1000 are to test"):
+        cache_features(json.dumps({**features_row(), "settings": settings}), tmp_path / "x.json", [demos])

@@ -8,6 +8,7 @@ from ghost import estimators
 from ghost.errors import GhostError
 from ghost.outcome import Outcome, Row
 from ghost.records import open_runs, record_runs
+from ghost.statistics import wilson
 from ghost.summarize import correct, summarize_cell
 
 
@@ -228,3 +229,41 @@ def test_a_published_factor_holds_up_to_what_was_measured(episodes, published, v
     assert (found.shown, found.value) == (verdict, pytest.approx(4))
     shown = estimators.bootstrap_ratio({**asked, "digits": ".1f"}, episodes, episodes).shown
     assert shown == "4.0 [4.0, 4.0]"
+
+
+def rollouts(tmp_path, tiny_row, rates, name="tiny"):
+    """Runs whose tasks have these success rates over four trials, and so many demonstrated phases."""
+    manifest = tmp_path / name / "manifest.json"
+
+    def run(seed, folder):
+        rows = [Row(f"T{t}", "success", rate, 4) for t, rate in enumerate(rates)]
+        rows += [Row(f"T{t}", "demonstrated_phases", 2.0 + t) for t in range(len(rates))]
+        return Outcome([*rows, Row("T0/failed", "transitions", float("nan") if seed == 7 else 3.0, int(seed != 7))])
+
+    record_runs(tiny_row, ("ghost.simulate",), manifest, run)
+    return open_runs(manifest)
+
+
+def test_success_rates_pool_all_trials(tmp_path, tiny_row):
+    runs = rollouts(tmp_path, tiny_row, [0.75, 0.5])
+    rate = estimators.success_rate(cell("success_rate", "success", "T0", ".0f"), runs)
+    low, high = (100 * bound for bound in wilson(6, 8).interval)
+    assert (rate.value, rate.n, rate.interval) == (75.0, 8, (low, high))
+    assert rate.shown == f"75 [{low:.0f}, {high:.0f}]"
+    assert estimators.trials(cell("trials", "success", "T0"), runs).shown == "8"
+    missing = estimators.success_rate(cell("success_rate", "success", "T9"), runs)
+    assert (missing.shown, missing.value) == ("not run", None)
+
+
+def test_means_leave_out_runs_without_such_an_episode(tmp_path, tiny_row):
+    runs = rollouts(tmp_path, tiny_row, [0.75])
+    found = estimators.mean_where_run(cell("mean_where_run", "transitions", "T0/failed", ".1f"), runs)
+    assert (found.shown, found.n) == ("3.0", 1)
+
+
+def test_complexity_is_a_line_over_tasks(tmp_path, tiny_row):
+    ghost = rollouts(tmp_path, tiny_row, [0.25, 0.5, 0.75], "ghost")
+    mlp = rollouts(tmp_path, tiny_row, [0.25, 0.25, 0.25], "mlp")
+    assert estimators.complexity_slope(cell("complexity_slope"), ghost, mlp).value == pytest.approx(25)
+    assert estimators.complexity_r(cell("complexity_r"), ghost, mlp).value == pytest.approx(1)
+    assert estimators.rate_difference(cell("rate_difference", "success", "T2"), ghost, mlp).value == pytest.approx(50)

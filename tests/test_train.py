@@ -382,3 +382,14 @@ def test_no_setting_is_both_the_decoders_and_the_trainings():
     for name in ("ghost", "mlp", "neural_ode", "cvae", "transformer", "diffusion", "dit"):
         settings = importlib.import_module(f"ghost.decoders.{name}").Settings
         assert not training & {field.name for field in dataclasses.fields(settings)}
+
+
+def test_the_learning_rate_falls_by_half_a_cosine(features):
+    settings = {**TRAINING, "epochs": 4, "final_rate": 0.1}
+    running = fit(features, settings)
+    steps = 4 * -(-len(running.rows) // running.training.batch_size)
+    rates = []
+    for done in (0, steps // 2, steps):
+        running.steps[0].fill_(done)
+        rates.append(running._rate() / running.training.learning_rate)
+    assert rates == pytest.approx([1.0, 0.55, 0.1], abs=0.02)

@@ -59,6 +59,23 @@ class Draw:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
+@dataclass(frozen=True)
+class WholeEpisodes:
+    """Every `stride`-th time step of all episodes; the last `test_episodes` of each task are to test."""
+
+    stride: int
+    test_episodes: int
+    horizon: int
+    d_state: int
+    d_action: int
+    samples_per_shard: int
+
+    def __post_init__(self) -> None:
+        for name in ("stride", "test_episodes", "horizon", "samples_per_shard"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
 def cache_features(row: str, out: Path, needs: list[Path]) -> None:
     """Draw samples and cache their features, for every seed of a row.
 
@@ -101,7 +118,7 @@ class Work:
     """A row, ready: the data set is open and verified, the backbone started, the settings read."""
 
     line: Mapping[str, Any]
-    draw: Draw
+    draw: Draw | WholeEpisodes
     sizes: Sizes
     backbone: Backbone
     dataset: LeRobotDataset
@@ -115,7 +132,9 @@ class Work:
         module = importlib.import_module(line["module"])
         own = {entry.name for entry in dataclasses.fields(module.Settings)}
         settings = read_settings(_only(line, lambda key: key in own), module.Settings)
-        draw = read_settings(_only(line, lambda key: key not in own), Draw)
+        drawn = _only(line, lambda key: key not in own)
+        whole = "stride" in line["settings"]
+        draw = read_settings(drawn, WholeEpisodes) if whole else read_settings(drawn, Draw)
         dataset = open_demos(needs[0])
         sizes = Sizes(settings.tokens, settings.d_token, draw.d_state, draw.horizon, draw.d_action)
         backbone = module.start(settings, sizes, needs[1:])
@@ -130,7 +149,10 @@ class Work:
         return (f"ghost.{self.line['step']}", self.line["module"])
 
     def draw_samples(self, seed: int) -> Drawn:
-        episode, timestep, splits = draw_samples(self.draw, self.dataset, seed)
+        if isinstance(self.draw, WholeEpisodes):
+            episode, timestep, splits = whole_episodes(self.draw, self.dataset)
+        else:
+            episode, timestep, splits = draw_samples(self.draw, self.dataset, seed)
         small, columns = gather(self.draw, self.dataset, episode, timestep)
         return Drawn(episode, timestep, splits, small, columns, seed)
 
@@ -202,6 +224,24 @@ def open_demos(manifest: Path) -> LeRobotDataset:
     return LeRobotDataset.open(manifest.parent / top / "dataset")
 
 
+def whole_episodes(
+    draw: WholeEpisodes, dataset: LeRobotDataset
+) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """As `draw_samples`, with one split, by episode."""
+    parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
+    episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    of_task: dict[str, list[int]] = {}
+    for index, meta in enumerate(dataset.episodes):
+        of_task.setdefault(meta["tasks"][0], []).append(index)
+    for name, indices in of_task.items():
+        if len(indices) <= draw.test_episodes:
+            raise GhostError(
+                f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test"
+            )
+    test = np.isin(episode, [index for indices in of_task.values() for index in indices[-draw.test_episodes :]])
+    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+
+
 def draw_samples(
     draw: Draw, dataset: LeRobotDataset, seed: int
 ) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
@@ -246,7 +286,7 @@ def draw_samples(
 
 
 def gather(
-    draw: Draw, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
+    draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The small arrays of the samples, and the observation columns that the backbone may see; one pass over the data.
 

@@ -20,6 +20,8 @@ from ghost.errors import GhostError
 from ghost.records import Run
 from ghost.sources import file_hash, module_path
 
+NOT_RUN = "not run"
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -44,6 +46,17 @@ def mean(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """Mean over runs, with Student's 95 % interval."""
     average, _, interval = _over_runs(cell, runs)
     return _estimate(average, cell, len(runs), interval)
+
+
+def mean_where_run(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """Mean over the episodes of all runs, whose rows hold a mean over n each; "none" where there is no such episode."""
+    named = (cell["condition"], cell["metric"])
+    rows = [row for run in runs for row in run.rows() if (row.condition, row.metric) == named]
+    known = [row for row in rows if not math.isnan(row.value)]
+    n = sum(row.n for row in known)
+    if not n:
+        return Estimate("none" if rows else NOT_RUN, None, 0)
+    return _estimate(sum(row.value * row.n for row in known) / n, cell, n)
 
 
 def mean_std(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
@@ -92,6 +105,22 @@ def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     """The largest over runs: for bounds that every run must keep."""
     found = [run.value(cell["condition"], cell["metric"]) for run in runs]
     return _estimate(math.nan if any(map(math.isnan, found)) else max(found), cell, len(runs))
+
+
+def success_rate(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """Successes over trials of all runs, in percent, shown with Wilson's 95 % interval."""
+    rate = _pooled_rate(cell, runs)
+    if rate is None:
+        return Estimate(NOT_RUN, None, 0)
+    low, high = (100 * bound for bound in rate.interval)
+    suffix = f" [{format(low, cell['digits'])}, {format(high, cell['digits'])}]"
+    return _estimate(100 * rate.estimate, cell, rate.n, (low, high), suffix)
+
+
+def trials(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+    """How many trials a success rate of these runs rests on."""
+    rate = _pooled_rate(cell, runs)
+    return Estimate(NOT_RUN, None, 0) if rate is None else Estimate(str(rate.n), float(rate.n), rate.n)
 
 
 def setting(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
@@ -208,11 +237,45 @@ def factor_holds(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -
     return Estimate("holds" if holds else "does not hold", found.estimate, found.n, _known(found.interval))
 
 
+def rate_difference(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Success rate minus that of `against`, in percentage points."""
+    first, second = _pooled_rate(cell, runs), _pooled_rate(cell, against)
+    if first is None or second is None:
+        return Estimate(NOT_RUN, None, 0)
+    return _estimate(100 * (first.estimate - second.estimate), cell, min(first.n, second.n))
+
+
+def complexity_r(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Correlation over tasks of the difference in success with the number of demonstrated sub-phases."""
+    x, y = complexity(runs, against)
+    known = len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
+    return _estimate(float(np.corrcoef(x, y)[0, 1]) if known else math.nan, cell, len(x))
+
+
+def complexity_slope(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+    """Percentage points of that difference per sub-phase: least squares over tasks."""
+    x, y = complexity(runs, against)
+    return _estimate(float(np.polyfit(x, y, 1)[0]) if len(x) > 2 and np.ptp(x) > 0 else math.nan, cell, len(x))
+
+
+def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndarray]:
+    """Per task: demonstrated sub-phases, and the difference in success in percentage points; the figure draws these."""
+    tasks = [row.condition for row in runs[0].rows() if row.metric == "demonstrated_phases"]
+    x = [runs[0].value(task, "demonstrated_phases") for task in tasks]
+    y = [
+        100
+        * (np.mean([run.value(task, "success") for run in runs]) - np.mean([r.value(task, "success") for r in against]))
+        for task in tasks
+    ]
+    return np.array(x), np.array(y)
+
+
 ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
     function.__name__: function
     for function in (
         value,
         mean,
+        mean_where_run,
         mean_std,
         bootstrap,
         interval,
@@ -220,6 +283,8 @@ ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
         success_share,
         largest,
         millions,
+        success_rate,
+        trials,
         setting,
         runs,
         series,
@@ -239,6 +304,9 @@ COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estim
         ratio,
         bootstrap_ratio,
         factor_holds,
+        rate_difference,
+        complexity_r,
+        complexity_slope,
     )
 }
 
@@ -266,6 +334,21 @@ def _against(cell: Mapping[str, Any], against: list[Run]) -> list[float]:
     condition = cell["against_condition"] or cell["condition"]
     metric = cell["against_metric"] or cell["metric"]
     return [run.value(condition, metric) for run in against]
+
+
+def _pooled_rate(cell: Mapping[str, Any], runs: list[Run]) -> statistics.Estimated | None:
+    """Successes over trials, all runs together; a row of theirs holds a rate and its number of trials.
+
+    None where no run has this condition: a task that a small scale leaves out.
+    """
+    rows = [
+        row for run in runs for row in run.rows() if (row.condition, row.metric) == (cell["condition"], cell["metric"])
+    ]
+    if not rows:
+        return None
+    if len(rows) != len(runs):
+        raise GhostError(f"{cell['id']}: {len(rows)} of {len(runs)} runs have {cell['condition']}/{cell['metric']}")
+    return statistics.wilson(round(sum(row.value * row.n for row in rows)), sum(row.n for row in rows))
 
 
 def _known(interval: tuple[float, float]) -> tuple[float, float] | None:

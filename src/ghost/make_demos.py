@@ -1,6 +1,6 @@
 """Make demonstrations, a data set a seed: `python -m ghost.make_demos --row '{...}' --out .../manifest.json`.
 
-The row's module has `STAND_IN`, `Settings` and `make(settings, *, seed, folder) -> Outcome`, which writes a
+The row's module has `stand_ins()`, `Settings` and `make(settings, *, seed, folder) -> Outcome`, which writes a
 LeRobot-format data set into `folder`/dataset and names its files.
 """
 
@@ -31,7 +31,7 @@ def make_demos(row: str, out: Path) -> None:
         (f"ghost.{line['step']}", line["module"]),
         out,
         lambda seed, folder: module.make(settings, seed=seed, folder=folder),
-        stand_ins=[module.STAND_IN] if module.STAND_IN else [],
+        stand_ins=module.stand_ins(),
     )
 
 

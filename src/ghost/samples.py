@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import torch
@@ -17,16 +17,23 @@ CHUNK = 256  # samples at a time where nothing is learned
 
 
 class Samples:
-    """Chosen samples of a cache, as batches. The tokens are in memory, as float32, if they fit MEMORY_BYTES."""
+    """Chosen samples of a cache, as batches. The tokens are in memory, as float32, if they fit MEMORY_BYTES.
 
-    def __init__(self, cache: FeatureCache, indices: np.ndarray, device: str = "cpu") -> None:
+    With a `window` above 1 a batch also has the chunks before, each `gap` steps earlier in the same episode.
+    """
+
+    def __init__(
+        self, cache: FeatureCache, indices: np.ndarray, device: str = "cpu", *, window: int = 1, gap: int = 1
+    ) -> None:
         self.cache, self.indices, self.device = cache, indices, device
         self.sizes = Sizes(**asdict(cache.sizes))
         self.state = torch.from_numpy(cache.state[indices]).float().to(device)
         self.action = torch.from_numpy(cache.action[indices]).float().to(device)
         self.task = torch.from_numpy(cache.task[indices]).to(device)
         self.action_mask = torch.from_numpy(cache.action_mask).to(device)
+        self.phase = torch.from_numpy(cache.phase[indices]).to(device)
         self.episode = cache.episode[indices]
+        self.earlier = self._earlier(cache.timestep[indices], window, gap)  # [window - 1, n], -1: there is none
         self.teacher: Tensor | None = None  # [n, H, d_a]
         self.tokens: Tensor | None = None  # [n, T, D]
         if len(indices) * self.sizes.tokens * self.sizes.d_token * 4 <= MEMORY_BYTES:
@@ -39,12 +46,30 @@ class Samples:
 
     def batch(self, rows: Tensor) -> Batch:
         """The samples at these places [B] (not indices of the cache)."""
+        history = []
+        for places in self.earlier:
+            before = places[rows]
+            history.append(replace(self._chunk(before.clamp(min=0)), real=before >= 0))
+        return replace(self._chunk(rows), history=tuple(history))
+
+    def _chunk(self, rows: Tensor) -> Batch:
         if self.tokens is not None:
             tokens = self.tokens[rows]
         else:
             tokens = torch.from_numpy(self.cache.tokens(self.indices[rows.cpu().numpy()])).float().to(self.device)
         teacher = None if self.teacher is None else self.teacher[rows]
-        return Batch(tokens, self.state[rows], self.action[rows], self.action_mask, self.task[rows], teacher)
+        return Batch(
+            tokens, self.state[rows], self.action[rows], self.action_mask, self.task[rows], teacher, self.phase[rows]
+        )
+
+    def _earlier(self, timestep: np.ndarray, window: int, gap: int) -> Tensor:
+        """Where the chunks before each sample stand, oldest first."""
+        place = {key: row for row, key in enumerate(zip(self.episode.tolist(), timestep.tolist(), strict=True))}
+        found = [
+            [place.get((e, t - back * gap), -1) for e, t in zip(self.episode.tolist(), timestep.tolist(), strict=True)]
+            for back in range(window - 1, 0, -1)
+        ]
+        return torch.tensor(found, dtype=torch.int64, device=self.device).reshape(window - 1, len(self))
 
     def prepare(self, decoder: torch.nn.Module, generator: torch.Generator, done: float) -> None:
         """Before an epoch. Nothing here: an agent that learns by acting has samples that it makes anew."""

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import copy
 import importlib
+import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,6 +43,7 @@ from ghost.sources import code_hash
 
 STATE = "state.safetensors"  # of an unfinished run; gone when the manifest is there
 STATE_EVERY_S = 60.0
+WEIGHTS = ("contrastive", "basin", "phase", "pull", "kl", "consistency", "distillation")  # of terms beside the first
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,14 @@ class Training:
     contrastive: float = 0.0  # λ_c
     curriculum_share: float = 0.0  # λ_c falls linearly to 0 over this share of the epochs; 0: it is constant
     basin: float = 0.0
+    phase: float = 0.0  # of the inferred sub-phase
+    pull: float = 0.0  # of the latents to their phase's anchor
     kl: float = 0.0
     consistency: float = 0.0
     distillation: float = 0.0  # d: (1 - d) of the decoder's first term and d of the teacher's
+    final_rate: float = 1.0  # the learning rate falls to this share of itself, by half a cosine
+    window: int = 1  # sequential chunks that are trained on together
+    gap: int = 1  # steps from one to the next
     tasks: tuple[str, ...] = ()  # only these; all when empty
     samples: int = 0  # at most this many, evenly spaced over the training samples; all when 0
     noise: float = 0.0  # σ of the Gaussian noise on tokens and state
@@ -65,15 +72,15 @@ class Training:
     patience: int = 0  # stop after this many epochs without a better one; never when 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
+        for name in ("epochs", "batch_size", "window", "gap"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
-        for name in ("contrastive", "basin", "kl", "consistency", "samples", "noise", "patience"):
+        for name in ("contrastive", "basin", "phase", "pull", "kl", "consistency", "samples", "noise", "patience"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-        for name in ("curriculum_share", "distillation"):
+        for name in ("curriculum_share", "distillation", "final_rate"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
         if not 0 <= self.validation_share < 1:
@@ -85,7 +92,7 @@ class Training:
 
     def weights(self, terms: tuple[str, ...], epoch: int) -> dict[str, float]:
         """The weight of each of a decoder's loss terms at an epoch. Its first term is the imitation itself."""
-        given = {name: getattr(self, name) for name in ("basin", "kl", "consistency", "distillation")}
+        given = {name: getattr(self, name) for name in WEIGHTS if name != "contrastive"}
         given["contrastive"] = contrastive_weight(self.contrastive, epoch, self.curriculum_share * self.epochs)
         given[terms[0]] = 1 - self.distillation
         return {name: given[name] for name in terms}
@@ -109,7 +116,8 @@ def train(row: str, needs: tuple[Path, ...], out: Path) -> None:
     be_deterministic()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     cache = FeatureCache.open(needs[0])
-    samples = Samples(cache, choose(cache, training, line["name"]), device)
+    chosen = choose(cache, training, line["name"])
+    samples = Samples(cache, chosen, device, window=training.window, gap=training.gap)
     if training.distillation:
         samples.teacher = teach(needs[1], samples)
     identity = {
@@ -143,7 +151,7 @@ def split_settings(given: Mapping[str, Any], module: ModuleType) -> tuple[Any, T
         if name not in decoder | training:
             raise ValueError(f"no setting {name!r}{did_you_mean(name, decoder | training)}")
     chosen = Training(**{name: value for name, value in given.items() if name in training})
-    weighted = {name for name in ("contrastive", "basin", "kl", "consistency", "distillation") if getattr(chosen, name)}
+    weighted = {name for name in WEIGHTS if getattr(chosen, name)}
     for name in sorted(weighted - set(module.TERMS)):
         raise ValueError(f"{module.__name__} has no loss term {name!r}; it has {', '.join(module.TERMS)}")
     return module.Settings(**{name: value for name, value in given.items() if name in decoder}), chosen
@@ -280,7 +288,7 @@ class Fit:
                 amsgrad=False,
                 beta1=0.9,
                 beta2=0.999,
-                lr=self.training.learning_rate,
+                lr=self._rate(),
                 weight_decay=0.0,
                 eps=1e-8,
                 maximize=False,
@@ -339,9 +347,14 @@ class Fit:
         def noisy(x: Tensor) -> Tensor:
             return x + self.training.noise * torch.empty_like(x).normal_(generator=self.noise)
 
-        return Batch(
-            noisy(batch.tokens), noisy(batch.state), batch.action, batch.action_mask, batch.task, batch.teacher
-        )
+        return replace(batch, tokens=noisy(batch.tokens), state=noisy(batch.state))
+
+    def _rate(self) -> float:
+        """The learning rate of the next update."""
+        t = self.training
+        total = t.epochs * math.ceil(len(self.rows) / t.batch_size)
+        done = min(1.0, self.steps[0].item() / total)
+        return t.learning_rate * (t.final_rate + (1 - t.final_rate) * (1 + math.cos(math.pi * done)) / 2)
 
     # ------------------------------------------------------------------------------------------ going on after a kill
 

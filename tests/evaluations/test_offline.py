@@ -105,3 +105,16 @@ def test_tasks_are_chosen_by_name(cache):
 def test_a_chunk_of_zeros_points_nowhere():
     assert cosines(np.zeros((1, 2, 3)), np.ones((1, 2, 3))) == [0]
     assert cosines(-np.ones((1, 2, 3)), np.ones((1, 2, 3))) == pytest.approx([-1])
+
+
+def test_a_window_has_the_chunks_before_in_the_same_episode():
+    """The tiny cache has two steps an episode."""
+    cache = tiny.cache()
+    made = Samples(cache, np.arange(8), window=3, gap=1)
+    batch = made.batch(torch.tensor([3, 2]))
+    older, before = batch.history
+    assert before.real.tolist() == [True, False]
+    assert older.real.tolist() == [False, False]
+    assert (before.state[0] == made.state[2]).all()
+    assert [len(chunk) for chunk in batch.window] == [2, 2, 2]
+    assert Samples(cache, np.arange(8)).batch(torch.tensor([3])).history == ()

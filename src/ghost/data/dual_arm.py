@@ -111,6 +111,10 @@ class Settings:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
 
 
+def stand_ins() -> list[str]:
+    return [STAND_IN]
+
+
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     """Write the data set into the run's folder."""
     episodes, normalisation = generate(settings, seed)

@@ -37,6 +37,8 @@ class Settings:
     hidden: int = 512
     d_context: int = 128  # d_e
     d_latent: int = 64  # d_z
+    potential_layers: int = 2  # hidden ones, of U
+    drift_layers: int = 1  # of b
     steps: int = 5  # n_1
     dt: float = 0.2
     refinement_steps: int = 0  # n_2; 0: single-phase
@@ -47,7 +49,7 @@ class Settings:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent", "steps"):
+        for name in ("hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         for name in ("dt", "refinement_dt", "mass", "temperature"):
@@ -67,8 +69,8 @@ class Decoder(nn.Module):
         self.sizes = sizes
         self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context, dropout=s.dropout)
         self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)  # E
-        self.potential = Potential(s.d_latent, s.d_context, (s.hidden, s.hidden))  # U
-        self.drift = Drift(s.d_latent, s.d_context, (s.hidden,))  # b
+        self.potential = Potential(s.d_latent, s.d_context, (s.hidden,) * s.potential_layers)  # U
+        self.drift = Drift(s.d_latent, s.d_context, (s.hidden,) * s.drift_layers)  # b
         self.horizon = Mlp(s.d_latent, s.hidden, sizes.horizon * s.d_latent, dropout=s.dropout)
         self.decode = Mlp(s.d_latent, s.hidden, sizes.d_action, dropout=s.dropout)
         if s.refinement_steps:

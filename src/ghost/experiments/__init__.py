@@ -17,19 +17,21 @@ To add an experiment: write src/ghost/simulations/<name>.py, add a row beside it
 from __future__ import annotations
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.experiments import analytic, offline, switching
+from ghost.experiments import analytic, libero, offline, switching
 from ghost.table import Artefact, Experiment, check
 
-EXPERIMENTS: tuple[Experiment, ...] = (*analytic.EXPERIMENTS, *offline.EXPERIMENTS, *switching.EXPERIMENTS)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *analytic.EXPERIMENTS,
+    *offline.EXPERIMENTS,
+    *switching.EXPERIMENTS,
+    *libero.EXPERIMENTS,
+)
 
 ARTEFACTS: tuple[Artefact, ...] = (
     *analytic.ARTEFACTS,
     *offline.ARTEFACTS,
     *switching.ARTEFACTS,
-    Artefact("tab", "libero10"),
-    Artefact("fig", "libero_per_task"),
-    Artefact("fig", "libero_complexity"),
-    Artefact("tab", "attractor_tradeoff"),
+    *libero.ARTEFACTS,
 )
 
 check(EXPERIMENTS, ARTEFACTS)

@@ -1,0 +1,77 @@
+"""GRU+Phase: a recurrent decoder. Its hidden state goes from chunk to chunk; an inferred sub-phase gates the context.
+
+    e' = FiLM(e; p)      h_t = GRU([e'; E(state); p], h_{t-1})      a_1:H = out(h_t)
+
+Trained on windows of sequential chunks, from h = 0 at the window's start. At the paper's widths 3.9M parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ghost.batch import Batch, Plan, join
+from ghost.data.features import Sizes
+from ghost.decoders.context import Compressor, Mlp
+from ghost.decoders.phase import PhaseGate, phase_term
+from ghost.losses import imitation_terms
+
+TERMS = ("bc", "distillation", "phase")
+
+
+@dataclass(frozen=True)
+class Settings:
+    hidden: int = 512
+    d_context: int = 128
+    d_latent: int = 64
+    d_recurrent: int = 832
+    phases: int = 8
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "d_context", "d_latent", "d_recurrent", "phases"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+class Decoder(nn.Module):
+    def __init__(self, settings: Settings, sizes: Sizes) -> None:
+        super().__init__()
+        s = self.settings = settings
+        self.sizes = sizes
+        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
+        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
+        self.gate = PhaseGate(s.d_context, s.d_latent, s.phases, s.d_context, s.d_latent)
+        self.cell = nn.GRUCell(s.d_context + s.d_latent + s.phases, s.d_recurrent)
+        self.out = nn.Linear(s.d_recurrent, sizes.horizon * sizes.d_action)
+
+    def plan(self, batch: Batch, memory: Tensor | None = None) -> Plan:
+        e, state = self.compressor(batch.tokens), self.encoder(batch.state)
+        logits = self.gate.logits(e, state)
+        x = torch.cat([self.gate(e, logits), state, logits.detach().softmax(dim=-1)], dim=-1)
+        h = self.cell(x, memory)  # [B, d_recurrent]
+        return Plan(self.out(h).view(len(batch), self.sizes.horizon, -1), h, logits)
+
+    def window(self, batch: Batch) -> list[Plan]:
+        """The plans of a window's chunks; before an episode's beginning the hidden state is that of a beginning."""
+        plans: list[Plan] = []
+        memory = None
+        for chunk in batch.window:
+            plans.append(self.plan(chunk, memory))
+            memory = plans[-1].memory
+            if chunk.real is not None and memory is not None:
+                memory = memory * chunk.real[:, None]
+        return plans
+
+    def loss_terms(
+        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
+    ) -> dict[str, Tensor]:
+        plans = self.window(batch)
+        together, action = join(batch.window, [plan.action for plan in plans])
+        _, logits = join(batch.window, [plan.phase_logits for plan in plans if plan.phase_logits is not None])
+        return imitation_terms(action, together, weights) | phase_term(logits, together, weights)
+
+    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        return self.window(batch)[-1].action

@@ -1,0 +1,68 @@
+"""MLP+Phase: the MLP with FiLM by an inferred sub-phase on its hidden layers, and no state between chunks.
+
+    [e; E(state)] -> 512, gated by the phase -> H d_a
+
+At the paper's widths 1.4M parameters, as published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from ghost.batch import Batch, Plan
+from ghost.data.features import Sizes
+from ghost.decoders.context import Compressor, Mlp
+from ghost.decoders.phase import PhaseGate, phase_term
+from ghost.losses import imitation_terms
+
+TERMS = ("bc", "distillation", "phase")
+
+
+@dataclass(frozen=True)
+class Settings:
+    hidden: int = 512
+    d_context: int = 128
+    d_latent: int = 64
+    layers: int = 1
+    phases: int = 8
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "d_context", "d_latent", "layers", "phases"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+class Decoder(nn.Module):
+    def __init__(self, settings: Settings, sizes: Sizes) -> None:
+        super().__init__()
+        s = self.settings = settings
+        self.sizes = sizes
+        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
+        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
+        widths = [s.d_context + s.d_latent, *[s.hidden] * s.layers]
+        self.trunk = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.gate = PhaseGate(s.d_context, s.d_latent, s.phases, s.hidden, s.d_latent)
+        self.out = nn.Linear(s.hidden, sizes.horizon * sizes.d_action)
+
+    def plan(self, batch: Batch, memory: Tensor | None = None) -> Plan:
+        e, state = self.compressor(batch.tokens), self.encoder(batch.state)
+        logits = self.gate.logits(e, state)
+        x = torch.cat([e, state], dim=-1)
+        for layer in self.trunk:
+            x = self.gate(nn.functional.silu(layer(x)), logits)
+        return Plan(self.out(x).view(len(batch), self.sizes.horizon, -1), None, logits)
+
+    def loss_terms(
+        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
+    ) -> dict[str, Tensor]:
+        plan = self.plan(batch)
+        assert plan.phase_logits is not None
+        return imitation_terms(plan.action, batch, weights) | phase_term(plan.phase_logits, batch, weights)
+
+    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        return self.plan(batch).action

@@ -1,0 +1,85 @@
+"""What a LIBERO policy is like offline, on demonstrations that it was not trained on. n samples, d_z latent.
+
+* `mse` of the action chunks, as in training; stateful decoders run through a window of chunks up to the sample.
+* `phase_accuracy`: how often the inferred sub-phase is the demonstrator's.
+* `per_step_contraction_percent`: 100 (1 - r), r the geometric mean over samples and Euler steps of the ratio
+  |z^(k+1) - z^(k)| / |z^(k) - z^(k-1)|, in the dimensions on which the potential acts. 0: the flow keeps its speed.
+  The paper names a per-step contraction and gives no formula.
+* `silhouette` of z* by task. (Ghosts only, for these two.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import silhouette_score
+from torch import Tensor
+
+from ghost.batch import Batch
+from ghost.data.features import FeatureCache
+from ghost.evaluations.predict import device_of, gather, only, predict, squared_errors
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+from ghost.samples import Samples
+
+
+@dataclass(frozen=True)
+class Settings:
+    samples: int  # at most so many of the held-out ones, evenly spaced
+    window: int
+    gap: int
+
+    def __post_init__(self) -> None:
+        for name in ("samples", "window", "gap"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+def evaluate(
+    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
+) -> Outcome:
+    decoder = only(decoders)
+    _, test = cache.split("episode")
+    samples = Samples(cache, test, device_of(decoder), window=settings.window, gap=settings.gap)
+    some = np.unique(np.linspace(0, len(test) - 1, min(settings.samples, len(test))).round().astype(int))
+    errors = squared_errors(predict(decoder, samples, seed=seed), cache, test).mean(axis=1)[some]
+    n = len(some)
+    rows = [
+        Row("model", "parameters", sum(p.numel() for p in decoder.parameters())),
+        Row("all", "mse", float(errors.mean()), n),
+    ]
+    if hasattr(decoder, "plan"):
+        logits = gather(lambda batch: _logits(decoder, batch), samples)[some]
+        right = logits.argmax(axis=1) == cache.phase[test][some]
+        rows.append(Row("all", "phase_accuracy", float(right.mean()), n))
+    if hasattr(decoder, "latents") and hasattr(decoder, "drift"):
+        z = gather(decoder.latents, samples, dim=1)[:, some]  # [steps + 1, n, d_z]
+        tasks = cache.task[test][some]
+        rows += [
+            Row("flow", "per_step_contraction_percent", contraction_percent(z, basin_of(decoder)), n),
+            Row(
+                "flow", "silhouette", float(silhouette_score(z[-1], tasks)) if len(set(tasks)) > 1 else float("nan"), n
+            ),
+        ]
+    progress(1, 1, f"{n} samples")
+    return Outcome(rows)
+
+
+def basin_of(decoder: Any) -> int:
+    """How many dimensions of z the potential acts on."""
+    return getattr(decoder.settings, "basin_dims", 0) or decoder.settings.d_latent
+
+
+def contraction_percent(z: np.ndarray, dims: int) -> float:
+    """Of flows [steps + 1, n, d_z]."""
+    lengths = np.linalg.norm(np.diff(z[..., :dims], axis=0), axis=-1)  # [steps, n]
+    ratios = lengths[1:] / np.maximum(lengths[:-1], 1e-12)
+    return float(100 * (1 - np.exp(np.log(np.maximum(ratios, 1e-12)).mean())))
+
+
+def _logits(decoder: Any, batch: Batch) -> Tensor:
+    logits: Tensor = decoder.plan(batch, None).phase_logits
+    return logits

@@ -1,0 +1,51 @@
+"""Operational space control of the Panda arm: robosuite's OSC_POSE, written out and compiled.
+
+The error of the hand's pose becomes torques of the seven joints, position and rotation uncoupled; where they leave the
+joints free, these are drawn back to their posture. It is called 25 times in a control step of 50 ms, and compiled
+because in numpy it would cost more than the physics.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+STIFFNESS, DAMPING = 150.0, 2 * np.sqrt(150.0)  # of the pose
+POSTURE_STIFFNESS, POSTURE_DAMPING = 10.0, 2 * np.sqrt(10.0)  # of the joints
+
+
+def _torques(
+    jacobian: np.ndarray,  # [6, 7] of the hand
+    mass: np.ndarray,  # [7, 7]
+    bias: np.ndarray,  # [7] gravity and Coriolis forces
+    joints: np.ndarray,  # [7]
+    speeds: np.ndarray,  # [7]
+    posture: np.ndarray,  # [7]
+    hand: np.ndarray,  # [3]
+    rotation: np.ndarray,  # [3, 3]
+    goal: np.ndarray,  # [3]
+    goal_rotation: np.ndarray,  # [3, 3]
+) -> np.ndarray:
+    """[7], before they are clipped to what the motors can give."""
+    error = np.empty(6)
+    error[:3] = goal - hand
+    error[3:] = 0.0
+    for k in range(3):  # half the sum of the cross products of present and wanted axes
+        a, b = rotation[:, k], goal_rotation[:, k]
+        error[3] += 0.5 * (a[1] * b[2] - a[2] * b[1])
+        error[4] += 0.5 * (a[2] * b[0] - a[0] * b[2])
+        error[5] += 0.5 * (a[0] * b[1] - a[1] * b[0])
+    wanted = STIFFNESS * error - DAMPING * (jacobian @ speeds)
+    transposed = np.ascontiguousarray(jacobian.T)
+    response = np.linalg.solve(mass, transposed)  # [7, 6]
+    inverse = jacobian @ response  # [6, 6]: J M⁻¹ Jᵀ
+    force = np.empty(6)
+    force[:3] = np.linalg.solve(np.ascontiguousarray(inverse[:3, :3]), wanted[:3])
+    force[3:] = np.linalg.solve(np.ascontiguousarray(inverse[3:, 3:]), wanted[3:])
+    pull = mass @ (POSTURE_STIFFNESS * (posture - joints) - POSTURE_DAMPING * speeds)
+    free = pull - transposed @ np.linalg.solve(inverse, np.ascontiguousarray(response.T) @ pull)
+    found: np.ndarray = transposed @ force + bias + free
+    return found
+
+
+torques = numba.njit(cache=True)(_torques)

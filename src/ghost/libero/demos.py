@@ -1,0 +1,151 @@
+"""Demonstrations of the scripted experts on LIBERO-10, in LeRobot's format.
+
+    python -m ghost.make_demos --row '{...}' --out data/<scale>/runs/libero_demos/manifest.json
+
+An attempt starts from one of the init states 0 to 39; the last ten are kept for the rollouts. The arm is disturbed:
+an AR(1) noise on its actions, and now and then a burst of random steps, from which the expert recovers. What is
+recorded as the action is what the expert intends at each step, not what was executed. Attempts that end without
+success are left out. The sub-phase of the expert stands at each step in the column `phase`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ghost.data.lerobot import ACTION
+from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.errors import GhostError
+from ghost.libero.assets import Assets, find_assets
+from ghost.libero.environment import CAMERAS
+from ghost.libero.episodes import environment, run_all, workers
+from ghost.libero.experts import expert
+from ghost.libero.observe import columns
+from ghost.libero.tasks import TASKS
+from ghost.outcome import Outcome, Row
+from ghost.progress import Progress
+
+STAND_IN = "LIBERO demonstrations"
+TRAINING_STATES = 40  # of the 50 official init states
+FPS = 20
+FOLDER = "dataset"
+PERSISTENCE = 0.8  # of the noise, from step to step
+TURNING = 0.3  # rotations are disturbed less
+BURST_STEPS, BURST_SIZE = 4, 0.6
+
+
+@dataclass(frozen=True)
+class Settings:
+    tasks: tuple[int, ...]
+    attempts: int  # a task
+    max_steps: int
+    noise: float  # σ of the disturbance, where 1 is 5 cm a step
+    bursts: float  # probability of a burst, per step
+    cameras: bool = False  # film it, for a backbone that reads images; needs OpenGL
+
+    def __post_init__(self) -> None:
+        if not self.tasks or not set(self.tasks) <= set(range(len(TASKS))):
+            raise ValueError(f"tasks must be some of 0 to {len(TASKS) - 1}, got {self.tasks}")
+        for name in ("attempts", "max_steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.noise < 0 or not 0 <= self.bursts < 1:
+            raise ValueError(f"noise must not be negative and bursts lie in [0, 1), got {self.noise}, {self.bursts}")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    task: int
+    number: int
+    init_state: int
+    success: bool
+    columns: dict[str, np.ndarray]
+    videos: dict[str, np.ndarray]  # camera -> [S, height, width, 3] uint8; none unless filmed
+
+
+def stand_ins() -> list[str]:
+    """Scripted demonstrations stand in for LIBERO's human ones, whatever the assets."""
+    return [STAND_IN, *find_assets().stand_ins]
+
+
+def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
+    """Write the data set into the run's folder."""
+    jobs = [(task, number) for task in settings.tasks for number in range(settings.attempts)]
+    progress, attempts = Progress("attempts"), []
+    for attempt in run_all(partial(_attempt, settings, find_assets(), seed), jobs, workers()):
+        attempts.append(attempt)
+        progress(len(attempts), len(jobs), f"task {attempt.task}")
+    rows = []
+    for task in settings.tasks:
+        done = [attempt.success for attempt in attempts if attempt.task == task]
+        if not any(done):
+            raise GhostError(f"libero_demos: none of {len(done)} attempts at task {task} ended well")
+        kept = [attempt for attempt in attempts if attempt.task == task and attempt.success]
+        lengths = [len(attempt.columns[ACTION]) for attempt in kept]
+        changes = [1 + np.count_nonzero(np.diff(attempt.columns["phase"])) for attempt in kept]
+        rows += [
+            Row(f"T{task}", "expert_success", float(np.mean(done)), len(done)),
+            Row(f"T{task}", "steps", float(np.mean(lengths)), len(lengths)),
+            Row(f"T{task}", "phases", float(np.mean(changes)), len(changes)),
+        ]
+    done = [attempt.success for attempt in attempts]
+    rows += [
+        Row("all", "expert_success", float(np.mean(done)), len(done)),
+        Row("all", "episodes", sum(done)),
+        Row("all", "steps", sum(len(attempt.columns[ACTION]) for attempt in attempts if attempt.success)),
+    ]
+    names = write_dataset(
+        folder / FOLDER,
+        [
+            Recording(
+                TASKS[attempt.task].instruction,
+                attempt.columns,
+                attempt.videos,
+                facts={"libero_task": attempt.task, "init_state": attempt.init_state},
+            )
+            for attempt in attempts
+            if attempt.success
+        ],
+        fps=FPS,
+        robot="Panda in LIBERO",
+        tasks=[TASKS[task].instruction for task in settings.tasks],
+    )
+    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in names))
+
+
+def _attempt(settings: Settings, assets: Assets, seed: int, job: tuple[int, int]) -> Attempt:
+    task, number = job
+    rng = np.random.default_rng([seed, task, number])
+    init_state = number % TRAINING_STATES
+    env = environment(task, assets)
+    env.reset(init_state, seed=int(rng.integers(2**31)))
+    noise, burst, left = np.zeros(6), np.zeros(6), 0
+    size = settings.noise * np.array([1.0, 1.0, 1.0, TURNING, TURNING, TURNING])
+    steps: list[dict[str, np.ndarray]] = []
+    films: dict[str, list[np.ndarray]] = {camera: [] for camera in CAMERAS} if settings.cameras else {}
+    success = False
+    for _ in range(settings.max_steps):
+        look = env.look()
+        intent = expert(task, look)
+        steps.append({**columns(look), ACTION: intent.action.astype(np.float32), "phase": np.array(intent.phase)})
+        for camera, film in films.items():
+            film.append(env.render(camera))
+        noise = PERSISTENCE * noise + np.sqrt(1 - PERSISTENCE**2) * size * rng.standard_normal(6)
+        if left == 0 and rng.random() < settings.bursts:
+            burst, left = (
+                BURST_SIZE * np.array([1, 1, 1, TURNING, TURNING, TURNING]) * rng.uniform(-1, 1, 6),
+                BURST_STEPS,
+            )
+        executed = intent.action.copy()
+        executed[:6] += noise + (burst if left else 0.0)
+        left = max(0, left - 1)
+        env.step(executed)
+        success = env.success()
+        if success:
+            break
+    stacked = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
+    videos = {f"observation.images.{camera}": np.stack(film) for camera, film in films.items()}
+    return Attempt(task, number, init_state, success, stacked, videos)

@@ -1,0 +1,252 @@
+"""One LIBERO-10 task as MuJoCo simulates it: LIBERO's scene, goal, init states and success check, OSC_POSE control.
+
+    env = Environment(8, find_assets())
+    env.reset(init_state=40, seed=0)
+    env.step(action)            # [7]: six of the pose, one of the gripper, each in [-1, 1]
+    env.success()               # LIBERO's own check of the BDDL goal
+
+LIBERO and robosuite build the model; the stepping is ours. Of a control step in robosuite, most is a second and third
+forward pass per substep, and observations that nobody reads. `control.py` is robosuite's OSC_POSE written out (a test
+compares the two), called between MuJoCo's two halves of a step. It is three times as fast, and free of what survives a
+reset there: the gripper's last command, the controller's stale pose. An episode depends on task, init state, seed and
+actions alone.
+
+The seed places the fixtures, which LIBERO moves by about a centimetre at a reset and an init state does not hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import logging
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import yaml
+
+from ghost.libero.assets import Assets, package_folder
+from ghost.libero.control import torques
+from ghost.libero.tasks import JOINTS, TASKS, THINGS, Look, Task
+
+CONTROL_HZ = 20
+SUBSTEPS = 25
+SETTLE_STEPS = 10  # after an init state is set, as LIBERO's own evaluation waits
+IMAGE = 256  # pixels, of a camera
+CAMERAS = ("agentview", "robot0_eye_in_hand")
+GRIPPER_SPEED = 0.01  # of a substep, as robosuite's Panda gripper has it
+STEP_M, STEP_RAD = 0.05, 0.5  # what an action of 1 asks for
+
+
+class Environment:
+    def __init__(self, task: int, assets: Assets) -> None:
+        self.task = TASKS[task]
+        self.assets = assets
+        self._libero = _build(self.task, assets)
+        self.model: mujoco.MjModel = self._libero.sim.model._model
+        self.data: mujoco.MjData = self._libero.sim.data._data
+        self.init_states = _init_states(self.task)  # [50, 1 + nq + nv]
+        robot = self._libero.robots[0]
+        self._site = self.model.site(robot.controller.eef_name).id
+        self._qpos = np.asarray(robot._ref_joint_pos_indexes)  # of the seven arm joints
+        self._qvel = np.asarray(robot._ref_joint_vel_indexes)
+        self._arm = np.asarray(robot._ref_joint_actuator_indexes)
+        self._torque_limits = np.asarray(robot.torque_limits)
+        self._fingers = [self.model.actuator(name).id for name in robot.gripper.actuators]
+        self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
+        self._finger_qvel = np.asarray(robot._ref_gripper_joint_vel_indexes)
+        self._arm_block = np.ix_(self._qvel, self._qvel)
+        self._renderer: Any = None
+        self._mass = np.zeros((self.model.nv, self.model.nv))
+        self._jacobian = np.zeros((6, self.model.nv))
+        self._places = {name: _place(self.model, thing) for name, thing in THINGS.items()}
+        self._joints = [_joint(self.model, name) for name in JOINTS]
+
+    # ------------------------------------------------------------------------------------------------------ stepping
+
+    def reset(self, init_state: int, seed: int) -> None:
+        """To an official init state, with the fixtures placed by the seed; the arm then rests for half a second."""
+        state = np.random.get_state()
+        np.random.seed(seed)  # LIBERO's placement reads the global generator, and nothing else of ours does
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                self._libero.reset()
+        finally:
+            np.random.set_state(state)
+        placed = self.model.body_pos.copy(), self.model.body_quat.copy()
+        mujoco.mj_resetData(self.model, self.data)
+        self.model.body_pos[:], self.model.body_quat[:] = placed
+        values = self.init_states[init_state % len(self.init_states)]
+        self.data.time = values[0]
+        self.data.qpos[:] = values[1 : 1 + self.model.nq]
+        self.data.qvel[:] = values[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
+        self._gripper = 0.0
+        self._goal_rotation: np.ndarray | None = None
+        self._posture = self.data.qpos[self._qpos].copy()
+        mujoco.mj_forward(self.model, self.data)
+        for _ in range(SETTLE_STEPS):
+            self.step(np.array([0.0] * 6 + [-1.0]))
+
+    def step(self, action: np.ndarray) -> None:
+        """One control step of 50 ms."""
+        action = np.clip(action, -1.0, 1.0)
+        goal = self.data.site_xpos[self._site] + STEP_M * action[:3]
+        pose = self.data.site_xmat[self._site].reshape(3, 3)
+        if np.any(np.abs(action[3:6]) > 1e-9) or self._goal_rotation is None:
+            self._goal_rotation = _rotation(STEP_RAD * action[3:6]) @ pose
+        for _ in range(SUBSTEPS):
+            mujoco.mj_step1(self.model, self.data)
+            self.data.ctrl[self._arm] = self._torques(goal, self._goal_rotation)
+            self._gripper = min(1.0, max(-1.0, self._gripper + GRIPPER_SPEED * np.sign(action[6])))
+            for finger, sign in zip(self._fingers, (-1.0, 1.0), strict=True):
+                bottom, top = self.model.actuator_ctrlrange[finger]
+                self.data.ctrl[finger] = (bottom + top) / 2 + sign * self._gripper * (top - bottom) / 2
+            mujoco.mj_step2(self.model, self.data)
+        mujoco.mj_forward(self.model, self.data)  # poses and contacts of the state that was reached
+
+    def _torques(self, goal: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+        """Of the seven joints, towards a pose of the hand; clipped to what the motors can give."""
+        model, data, arm = self.model, self.data, self._qvel
+        mujoco.mj_jacSite(model, data, self._jacobian[:3], self._jacobian[3:], self._site)
+        mujoco.mj_fullM(model, self._mass, data.qM)
+        wanted = torques(
+            np.ascontiguousarray(self._jacobian[:, arm]),
+            np.ascontiguousarray(self._mass[self._arm_block]),
+            data.qfrc_bias[arm],
+            data.qpos[self._qpos],
+            data.qvel[arm],
+            self._posture,
+            data.site_xpos[self._site],
+            data.site_xmat[self._site].reshape(3, 3),
+            goal,
+            rotation,
+        )
+        return np.asarray(np.clip(wanted, *self._torque_limits))
+
+    # ------------------------------------------------------------------------------------------------------- looking
+
+    def success(self) -> bool:
+        return bool(self._libero._check_success())
+
+    def goals(self) -> list[bool]:
+        """LIBERO's check of each part of the goal, in the order of the BDDL file."""
+        return [bool(self._libero._eval_predicate(part)) for part in self._libero.parsed_problem["goal_state"]]
+
+    def look(self) -> Look:
+        """What cameras and joint sensors would tell, without noise."""
+        things = np.zeros((len(THINGS), 3 + 6), np.float64)
+        for row, place in zip(things, self._places.values(), strict=True):
+            if place is not None:
+                kind, index = place
+                position, rotation = (
+                    (self.data.xpos[index], self.data.xmat[index])
+                    if kind == "body"
+                    else (self.data.site_xpos[index], self.data.site_xmat[index])
+                )
+                row[:3], row[3:] = position, rotation.reshape(3, 3)[:, :2].T.ravel()
+        joints = np.array([0.0 if j is None else self.data.qpos[j] for j in self._joints])
+        return Look(
+            hand=self.data.site_xpos[self._site].copy(),
+            rotation=self.data.site_xmat[self._site].reshape(3, 3).copy(),
+            fingers=self.data.qpos[self._finger_qpos].copy(),
+            finger_speed=self.data.qvel[self._finger_qvel].copy(),
+            things=things,
+            joints=joints,
+        )
+
+    def render(self, camera: str) -> np.ndarray:
+        """An image [IMAGE, IMAGE, 3] uint8; needs OpenGL (MUJOCO_GL=egl or osmesa where there is no display)."""
+        if self._renderer is None:
+            self._renderer = mujoco.Renderer(self.model, IMAGE, IMAGE)
+            self._option = mujoco.MjvOption()
+            self._option.geomgroup[0] = 0  # what touches; group 1 is what is seen
+        self._renderer.update_scene(self.data, camera, self._option)
+        return np.asarray(self._renderer.render())
+
+
+def _rotation(vector: np.ndarray) -> np.ndarray:
+    """The matrix of a rotation vector."""
+    quat, matrix = np.empty(4), np.empty(9)
+    angle = float(np.linalg.norm(vector))
+    mujoco.mju_axisAngle2Quat(quat, vector / angle if angle else np.array([0.0, 0.0, 1.0]), angle)
+    mujoco.mju_quat2Mat(matrix, quat)
+    return matrix.reshape(3, 3)
+
+
+# -------------------------------------------------------------------------------------------------------- LIBERO's part
+
+
+def _build(task: Task, assets: Assets) -> Any:
+    """LIBERO's environment of a task, for its model, its placement and its success check."""
+    libero = _import_libero()
+    libero._assets_path_cache = str(assets.folder)  # LIBERO asks its hub otherwise
+    from libero.libero.envs.bddl_base_domain import TASK_MAPPING
+    from libero.libero.envs.bddl_utils import get_problem_info
+    from robosuite import load_controller_config
+
+    path = str(package_folder() / "bddl_files/libero_10" / f"{task.file}.bddl")
+    make = TASK_MAPPING[get_problem_info(path)["problem_name"]]
+    with contextlib.redirect_stdout(io.StringIO()):
+        return make(
+            path,
+            robots=["Panda"],
+            controller_configs=load_controller_config(default_controller="OSC_POSE"),
+            initialization_noise=None,
+            use_camera_obs=False,
+            has_renderer=False,
+            has_offscreen_renderer=False,
+            hard_reset=False,
+            control_freq=CONTROL_HZ,
+            horizon=10**9,
+            ignore_done=True,
+        )
+
+
+@cache
+def _import_libero() -> Any:
+    """The package, imported without the question that it asks on stdin."""
+    root = package_folder()
+    folder = Path(tempfile.mkdtemp(prefix="ghost-libero-"))
+    paths = {"benchmark_root": "", "bddl_files": "bddl_files", "init_states": "init_files", "datasets": "datasets"}
+    config = {key: str(root / name) for key, name in {**paths, "assets": "assets"}.items()}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    os.environ["LIBERO_CONFIG_PATH"] = str(folder)
+    logging.getLogger("robosuite_logs").setLevel(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            package = importlib.import_module("libero.libero")
+            importlib.import_module("libero.libero.envs")
+    finally:
+        (folder / "config.yaml").unlink()
+        folder.rmdir()
+    return package
+
+
+def _init_states(task: Task) -> np.ndarray:
+    """The 50 official ones [50, 1 + nq + nv]. They are a pickle: read without running anything from it."""
+    import torch
+    from numpy._core.multiarray import _reconstruct  # what the pickle calls to make an array
+
+    path = package_folder() / "init_files/libero_10" / f"{task.file}.pruned_init"
+    harmless: list[Any] = [_reconstruct, np.ndarray, np.dtype, np.dtypes.Float64DType]
+    with torch.serialization.safe_globals([*harmless, (_reconstruct, "numpy.core.multiarray._reconstruct")]):
+        return np.asarray(torch.load(path, weights_only=True))
+
+
+def _place(model: mujoco.MjModel, thing: str) -> tuple[str, int] | None:
+    """Where a thing of the vocabulary is found in this scene: ("body" or "site", index); None when it is not here."""
+    for kind, number in (("site", mujoco.mjtObj.mjOBJ_SITE), ("body", mujoco.mjtObj.mjOBJ_BODY)):
+        index = mujoco.mj_name2id(model, number, thing)
+        if index >= 0:
+            return kind, index
+    return None
+
+
+def _joint(model: mujoco.MjModel, name: str) -> int | None:
+    index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
+    return None if index < 0 else int(model.jnt_qposadr[index])

@@ -1,0 +1,135 @@
+"""The ten tasks, the things in them by name, and what is seen of them at a time step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# What an instruction can speak of: a name of ours, and the body or site of the simulation.
+THINGS = {
+    "alphabet_soup": "alphabet_soup_1_main",
+    "tomato_sauce": "tomato_sauce_1_main",
+    "cream_cheese": "cream_cheese_1_main",
+    "butter": "butter_1_main",
+    "basket": "basket_1_main",
+    "moka_pot": "moka_pot_1_main",
+    "other_moka_pot": "moka_pot_2_main",
+    "stove": "flat_stove_1_cook_region",
+    "knob": "flat_stove_1_button",
+    "bowl": "akita_black_bowl_1_main",
+    "drawer": "white_cabinet_1_bottom_region",
+    "white_mug": "porcelain_mug_1_main",
+    "yellow_mug": "white_yellow_mug_1_main",
+    "plate": "plate_1_main",
+    "right_plate": "plate_2_main",
+    "book": "black_book_1_main",
+    "caddy": "desk_caddy_1_back_contain_region",
+    "pudding": "chocolate_pudding_1_main",
+    "right_of_plate": "living_room_table_plate_right_region",
+    "microwave": "microwave_1_heating_region",
+    "door": "microwave_1_microdoorroot",
+}
+JOINTS = ("flat_stove_1_button", "white_cabinet_1_bottom_level", "microwave_1_microjoint")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One part of a task, as its instruction says it: bring the thing to the place, or move the joint."""
+
+    thing: str
+    place: str
+    joint: int = -1  # into JOINTS
+
+
+@dataclass(frozen=True)
+class Task:
+    file: str  # of LIBERO's, without its ending
+    instruction: str
+    goals: tuple[Goal, ...]  # in the order of the scripted expert
+
+
+TASKS = (
+    Task(
+        "LIVING_ROOM_SCENE2_put_both_the_alphabet_soup_and_the_tomato_sauce_in_the_basket",
+        "put both the alphabet soup and the tomato sauce in the basket",
+        (Goal("alphabet_soup", "basket"), Goal("tomato_sauce", "basket")),
+    ),
+    Task(
+        "LIVING_ROOM_SCENE2_put_both_the_cream_cheese_box_and_the_butter_in_the_basket",
+        "put both the cream cheese box and the butter in the basket",
+        (Goal("cream_cheese", "basket"), Goal("butter", "basket")),
+    ),
+    Task(
+        "KITCHEN_SCENE3_turn_on_the_stove_and_put_the_moka_pot_on_it",
+        "turn on the stove and put the moka pot on it",
+        (Goal("knob", "knob", 0), Goal("moka_pot", "stove")),
+    ),
+    Task(
+        "KITCHEN_SCENE4_put_the_black_bowl_in_the_bottom_drawer_of_the_cabinet_and_close_it",
+        "put the black bowl in the bottom drawer of the cabinet and close it",
+        (Goal("bowl", "drawer"), Goal("drawer", "drawer", 1)),
+    ),
+    Task(
+        "LIVING_ROOM_SCENE5_put_the_white_mug_on_the_left_plate_and_put_the_yellow_and_white_mug_on_the_right_plate",
+        "put the white mug on the left plate and put the yellow and white mug on the right plate",
+        (Goal("white_mug", "plate"), Goal("yellow_mug", "right_plate")),
+    ),
+    Task(
+        "STUDY_SCENE1_pick_up_the_book_and_place_it_in_the_back_compartment_of_the_caddy",
+        "pick up the book and place it in the back compartment of the caddy",
+        (Goal("book", "caddy"),),
+    ),
+    Task(
+        "LIVING_ROOM_SCENE6_put_the_white_mug_on_the_plate_and_put_the_chocolate_pudding_to_the_right_of_the_plate",
+        "put the white mug on the plate and put the chocolate pudding to the right of the plate",
+        (Goal("pudding", "right_of_plate"), Goal("white_mug", "plate")),
+    ),
+    Task(
+        "LIVING_ROOM_SCENE1_put_both_the_alphabet_soup_and_the_cream_cheese_box_in_the_basket",
+        "put both the alphabet soup and the cream cheese box in the basket",
+        (Goal("alphabet_soup", "basket"), Goal("cream_cheese", "basket")),
+    ),
+    Task(
+        "KITCHEN_SCENE8_put_both_moka_pots_on_the_stove",
+        "put both moka pots on the stove",
+        (Goal("other_moka_pot", "stove"), Goal("moka_pot", "stove")),
+    ),
+    Task(
+        "KITCHEN_SCENE6_put_the_yellow_and_white_mug_in_the_microwave_and_close_it",
+        "put the yellow and white mug in the microwave and close it",
+        (Goal("yellow_mug", "microwave"), Goal("door", "microwave", 2)),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is seen at one time step. A thing that is not in the scene is all zeros."""
+
+    hand: np.ndarray  # [3] between the fingertips, in the world
+    rotation: np.ndarray  # [3, 3]
+    fingers: np.ndarray  # [2] m
+    finger_speed: np.ndarray  # [2] m/s
+    things: np.ndarray  # [21, 9]: position, then the first two columns of the rotation
+    joints: np.ndarray  # [3]: knob, drawer, door
+
+    def at(self, name: str) -> np.ndarray:
+        """Position of a thing [3]."""
+        return self.things[_ROWS[name], :3]
+
+    def axes(self, name: str) -> np.ndarray:
+        """Rotation of a thing [3, 3]."""
+        first, second = self.things[_ROWS[name], 3:6], self.things[_ROWS[name], 6:9]
+        return np.stack([first, second, np.cross(first, second)], axis=1)
+
+    def present(self, name: str) -> bool:
+        return bool(np.any(self.things[_ROWS[name]]))
+
+    @property
+    def opening(self) -> float:
+        """Between the fingers, in metres: 0.08 when wide open."""
+        return float(self.fingers[0] - self.fingers[1])
+
+
+_ROWS = {name: row for row, name in enumerate(THINGS)}

@@ -1,0 +1,69 @@
+"""The stand-in backbone for LIBERO: what is named is seen, relative to hand and place; nothing else is."""
+
+import numpy as np
+import pytest
+
+from ghost.backbones import Observations
+from ghost.backbones.libero_standin import PART, ROWS, WIDTH, Settings, encode
+from ghost.errors import GhostError
+from ghost.libero.tasks import TASKS, THINGS
+
+SETTINGS = Settings(tokens=4, d_token=WIDTH + 3, weights_seed=0)
+
+
+def observe(instructions, things, hand=None):
+    n = len(instructions)
+    hand = np.zeros((n, 9), np.float32) if hand is None else hand
+    columns = {"things": things, "hand": hand, "joints": np.zeros((n, 3), np.float32)}
+    return Observations(tuple(instructions), {f"observation.scene.{k}": v for k, v in columns.items()}, lambda _: None)
+
+
+def scene(**at):
+    things = np.zeros((1, len(THINGS), 9), np.float32)
+    for name, position in at.items():
+        things[0, ROWS[name], :3] = position
+        things[0, ROWS[name], 3] = things[0, ROWS[name], 7] = 1
+    return things
+
+
+def test_offsets_to_hand_and_place():
+    things = scene(alphabet_soup=(0.2, 0, 0.5), tomato_sauce=(0, 0.1, 0.5), basket=(0, 0.3, 0.4))
+    hand = np.zeros((1, 9), np.float32)
+    hand[0, :3] = (0.1, 0, 0.5)
+    tokens = encode(SETTINGS, observe([TASKS[0].instruction], things, hand))
+    assert tokens.shape == (1, 4, WIDTH + 3)
+    assert tokens.dtype == np.float16
+    assert tokens[0, 0, :3] == pytest.approx([0.5, 0, 0], abs=1e-3)  # 5 x (thing - hand)
+    assert tokens[0, 0, 3] == pytest.approx(np.tanh(10), abs=1e-3)
+    assert tokens[0, 0, 15:18] == pytest.approx([1.0, -1.5, 0.5], abs=2e-3)  # 5 x (thing - place)
+    assert (tokens[0, 1, :PART] == tokens[0, 0, :PART]).all()
+    assert (tokens[0, 2, PART : 2 * PART] == tokens[0, 0, PART : 2 * PART]).all()
+
+
+def test_what_the_instruction_does_not_name_is_not_seen():
+    things = scene(alphabet_soup=(0.2, 0, 0.5), tomato_sauce=(0, 0.1, 0.5), basket=(0, 0.3, 0.4), butter=(0, 0, 0.5))
+    first = encode(SETTINGS, observe([TASKS[0].instruction], things))
+    things[0, ROWS["butter"], :3] += 0.1
+    assert (encode(SETTINGS, observe([TASKS[0].instruction], things)) == first).all()
+    things[0, ROWS["tomato_sauce"], :3] += 0.1
+    assert (encode(SETTINGS, observe([TASKS[0].instruction], things)) != first).any()
+
+
+def test_a_thing_that_is_not_there_is_zero():
+    tokens = encode(SETTINGS, observe([TASKS[5].instruction], scene(basket=(0, 0.3, 0.4))))
+    assert (tokens[0, 0, : 2 * PART] == 0).all()
+    assert (tokens[0, 0, 2 * PART :] != 0).any()  # the words are heard all the same
+
+
+def test_batches_do_not_change_the_bytes():
+    rng = np.random.default_rng(0)
+    things = rng.normal(size=(6, len(THINGS), 9)).astype(np.float32)
+    words = [TASKS[i % 10].instruction for i in range(6)]
+    whole = encode(SETTINGS, observe(words, things))
+    parts = [encode(SETTINGS, observe([words[i]], things[i : i + 1])) for i in range(6)]
+    assert (np.concatenate(parts) == whole).all()
+
+
+def test_an_unknown_instruction_is_one_line():
+    with pytest.raises(GhostError, match="does not know 'put the soup away'"):
+        encode(SETTINGS, observe(["put the soup away"], scene(basket=(0, 0, 1))))

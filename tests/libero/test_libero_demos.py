@@ -1,0 +1,39 @@
+"""Demonstrations: a LeRobot data set with intended actions and sub-phases, the same for any number of workers."""
+
+import numpy as np
+import pytest
+
+from ghost.data.lerobot import LeRobotDataset
+from ghost.libero.demos import Settings, make
+from ghost.libero.tasks import TASKS
+from ghost.records import open_runs
+
+
+@pytest.mark.slow
+def test_a_data_set_of_successes(libero_runs):
+    run = open_runs(libero_runs["demos"])[0]
+    data = LeRobotDataset.open(libero_runs["demos"].parent / "seed0/dataset")
+    assert len(data) == run.value("all", "episodes") >= 2
+    episode = data.episode(0)
+    assert data.tasks == {0: TASKS[5].instruction}
+    assert (episode.state.shape[1], episode.action.shape[1]) == (13, 7)
+    assert episode.columns["observation.scene.things"].shape[1:] == (21, 9)
+    assert set(np.unique(episode.columns["phase"])) <= {0, 1, 2, 3}
+    assert np.abs(episode.action).max() <= 1  # intended, without the disturbance
+    assert set(run.record()["stand_ins"]) == {"LIBERO demonstrations", "LIBERO assets"}
+
+
+@pytest.mark.slow
+def test_any_number_of_workers_writes_the_same_bytes(tmp_path, monkeypatch):
+    settings = Settings((5,), 2, 200, 0.05, 0.01)
+    written = []
+    for count in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", count)
+        outcome = make(settings, seed=0, folder=tmp_path / count)
+        written.append({name: (tmp_path / count / name).read_bytes() for name in outcome.files})
+    assert written[0] == written[1]
+
+
+def test_bad_settings_are_one_line():
+    with pytest.raises(ValueError, match=r"tasks must be some of 0 to 9, got \(12,\)"):
+        Settings((12,), 1, 1, 0.0, 0.0)
