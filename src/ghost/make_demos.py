@@ -1,7 +1,8 @@
 """Make demonstrations, a data set a seed: `python -m ghost.make_demos --row '{...}' --out .../manifest.json`.
 
 The row's module has `stand_ins()`, `Settings` and `make(settings, *, seed, folder) -> Outcome`, which writes a
-LeRobot-format data set into `folder`/dataset and names its files.
+LeRobot-format data set into `folder`/dataset and names its files, or hands back trajectories as arrays
+(`ghost.trajectories`).
 """
 
 from __future__ import annotations

@@ -119,6 +119,9 @@ def test_distillation_draws_from_what_it_predicts():
     with torch.no_grad():
         drawn = agent.act(agent.begin(3000), many, noise)
         chances = agent.history.step(agent.begin(1), agent.told(one)).view(2, 3).softmax(dim=-1)
+        settled = build("algorithm_distillation", **SMALL["algorithm_distillation"], draw=False)
+        mean = settled.act(settled.begin(1), one, noise[:1])
+    torch.testing.assert_close(mean[0], chances @ torch.tensor([-1.0, 0.0, 1.0]))
     for axis in (0, 1):
         shares = [(drawn[:, axis] == move).float().mean().item() for move in (-1, 0, 1)]
         np.testing.assert_allclose(shares, chances[axis], atol=0.04)

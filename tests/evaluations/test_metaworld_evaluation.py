@@ -34,6 +34,8 @@ def test_a_round_of_real_worlds(monkeypatch):
     found = {(row.condition, row.metric): row.value for row in outcome.rows}
     assert found["expert", "success"] == 1
     assert found["expert", "first_cosine"] == pytest.approx(1)
+    assert found["expert", "fresh_early_cosine"] == pytest.approx(1)
+    assert found["agent", "fresh_first_cosine"] < 1
     assert abs(found["random_actions", "early_cosine"]) < 0.4
     assert found["agent", "success"] < 1
     before, after = agent.told[:4], agent.told[4:]

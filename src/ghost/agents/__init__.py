@@ -23,7 +23,8 @@ What an agent is told decides how hard its task is. In the Dark Room:
 In Meta-World all four are told the task and learn from its scripted expert (`ghost.data.metaworld_demos`).
 
 Sizes, in the Dark Room (published): Ghost 17,923 (17,922; the one more is the additive constant of U, which moves
-nothing), Transformer 417,538 (417,538), Algorithm Distillation 421,382 (421,378), RL² 54,533 (54,533). The layouts were
-found from these numbers: two encoder layers of width 128 with two outputs leave 162 rows of 128 for embeddings and
-positions, a GRU of width 128 with 11 inputs, two means, two deviations and a value has 54,533 parameters.
+nothing), Transformer 417,538 (417,538), Algorithm Distillation 421,382 (421,378), RL² 55,047 (54,533). The layouts were
+found from the published numbers: two encoder layers of width 128 with two outputs leave 162 and 192 rows of 128 for
+embeddings and positions, and a GRU of width 128 with 11 inputs, two means, two deviations and a value has 54,533
+parameters. The last two agents draw from three moves along each axis instead, hence their difference.
 """

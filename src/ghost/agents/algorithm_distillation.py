@@ -3,7 +3,9 @@
 It is shown histories of a reinforcement-learning algorithm (`ghost.data.learning_histories`), which explores, finds the
 goal and stays there, and learns to do what the algorithm would do next. It is not told the goal: the context is held at
 zero (`told`), and what it knows of the goal are the rewards of the last 176 steps. A learner that explores draws its
-moves, so the agent predicts a distribution, `bins` values along each axis, and draws from it.
+moves, so the agent predicts a distribution, `bins` values along each axis, and draws from it. Where it imitates an
+expert instead (Meta-World), which draws nothing, it takes the mean (`draw`). It drew there too until a first look at
+ML10, where its first actions were hardly better aligned than random ones.
 
 The network is the Transformer's. The published 421,378 parameters leave 192 rows of 128 beside two outputs; a
 distribution over three moves along each axis has six, so four rows of positions less: 176 steps, 421,382 parameters.
@@ -35,6 +37,7 @@ class Settings:
     stride: int = 62  # between windows of training
     bins: int = 3  # values that an action may have along each axis, evenly from -1 to 1
     told: bool = False  # the goal or the task
+    draw: bool = True  # its actions; else their mean
 
     def __post_init__(self) -> None:
         for name in ("d_model", "d_ff", "layers", "heads", "window", "stride"):
@@ -78,6 +81,8 @@ class Decoder(nn.Module):
 
     def act(self, memory: Memory, seen: Seen, noise: Tensor) -> Tensor:
         logits = self.history.step(memory, self.told(seen)).view(len(noise), -1, self.settings.bins)
-        upto = logits.softmax(dim=-1).cumsum(dim=-1)  # [B, d_a, bins]
-        drawn = (noise[..., None] > upto).sum(dim=-1).clamp(max=self.settings.bins - 1)  # [B, d_a]
+        chances = logits.softmax(dim=-1)  # [B, d_a, bins]
+        if not self.settings.draw:
+            return chances @ torch.linspace(-1, 1, self.settings.bins, device=noise.device)
+        drawn = (noise[..., None] > chances.cumsum(dim=-1)).sum(dim=-1).clamp(max=self.settings.bins - 1)  # [B, d_a]
         return torch.as_tensor(2 * drawn / (self.settings.bins - 1) - 1)

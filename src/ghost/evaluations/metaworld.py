@@ -7,6 +7,8 @@ told the new task, and keeps its memory. It acts until the task is done or `max_
     cosine    between its action and that of the new task's expert for the same observation, at each of the first
               `aligned_steps`; by `condition` also at the first step alone, and over the first ten
     arm       the same for the three dimensions that move the hand, without the gripper
+    fresh     the cosine before the switch, from the first step of all on, with an empty memory: what the switch costs
+              an agent is the difference
     success   whether the task was done: in closed loop, by Meta-World's own test; an episode is a row
 
 Beside the agents act the experts themselves, and an agent that draws its actions uniformly. All meet the same worlds.
@@ -58,7 +60,7 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
     s, names = settings, tasks(settings.benchmark)[: settings.tasks]
     worlds = [World(name) for name in names]
     agents = {**decoders, EXPERT: None, RANDOM: None}
-    found: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {name: [] for name in agents}
+    found: dict[str, list[tuple[np.ndarray, ...]]] = {name: [] for name in agents}
     for number in range(s.rounds):
         for done, (name, agent) in enumerate(agents.items()):
             progress(number * len(agents) + done, s.rounds * len(agents), f"round {number}, {name}")
@@ -68,11 +70,13 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
     rows: list[Row] = []
     arrays: dict[str, np.ndarray] = {}
     for name, rounds in found.items():
-        cosine, arm, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
+        cosine, arm, fresh, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
         rows += [
             Row(name, "success", float(success.mean()), len(success)),
             Row(name, "first_cosine", float(cosine[:, 0].mean()), len(cosine)),
             Row(name, "early_cosine", float(np.nanmean(cosine[:, :FIRST])), len(cosine)),
+            Row(name, "fresh_first_cosine", float(fresh[:, 0].mean()), len(fresh)),
+            Row(name, "fresh_early_cosine", float(fresh[:, :FIRST].mean()), len(fresh)),
             Row(name, "first_arm_cosine", float(arm[:, 0].mean()), len(arm)),
             Row(name, "early_arm_cosine", float(np.nanmean(arm[:, :FIRST])), len(arm)),
         ]
@@ -87,10 +91,11 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
 
 
 @torch.no_grad()
-def switch(
-    s: Settings, worlds: list[World], name: str, agent: Any, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One round of one agent: cosines [K, aligned_steps], nan once a task is done, those of the arm, success [K]."""
+def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """One round of one agent: cosines [K, aligned_steps], those of the arm, of before [K, steps_before]; success [K].
+
+    nan once a task is done.
+    """
     K = len(worlds)
     order = rng.permutation(K)
     before = np.empty(K, np.int64)
@@ -99,6 +104,7 @@ def switch(
     memory = agent.begin(K) if agent else None
     action, reward = np.zeros((K, 4), np.float32), np.zeros(K, np.float32)
     cosine, arm = np.full((2, K, s.aligned_steps), np.nan)
+    fresh = np.full((K, s.steps_before), np.nan)
     success = np.zeros(K, bool)
     for phase, at in enumerate((before, np.arange(K))):  # agent k is in world at[k]
         observation = np.stack([worlds[at[k]].reset(int(seeds[phase, at[k]])) for k in range(K)])
@@ -108,7 +114,7 @@ def switch(
             if not len(acting):
                 break
             noise = rng.random((K, 4), dtype=np.float32)
-            expert = {k: worlds[at[k]].expert(observation[k]) for k in acting} if phase or name == EXPERT else {}
+            expert = {k: worlds[at[k]].expert(observation[k]) for k in acting}
             if name == EXPERT:
                 for k in acting:
                     action[k] = expert[k]
@@ -118,12 +124,14 @@ def switch(
                 seen = Seen(*map(torch.from_numpy, (features(observation), told, action, reward)))
                 action = agent.act(memory, seen, torch.from_numpy(noise)).numpy().clip(-1, 1)
             for k in acting:
-                if phase and t < s.aligned_steps:
+                if not phase:
+                    fresh[k, t] = alignment(action[k], expert[k])
+                elif t < s.aligned_steps:
                     cosine[k, t], arm[k, t] = alignment(action[k], expert[k]), alignment(action[k, :3], expert[k][:3])
                 observation[k], earned, solved = worlds[at[k]].step(action[k])
                 reward[k] = REWARD_SCALE * earned
                 success[k] = phase == 1 and solved
-    return cosine, arm, success
+    return cosine, arm, fresh, success
 
 
 def alignment(a: np.ndarray, b: np.ndarray) -> float:

@@ -43,7 +43,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         axes[place].set(xlabel="steps after the task has changed", ylim=(-0.45, 1.05), xlim=(1, len(mean)))
         panel(axes[place], "ab"[place], title)
     axes[0].set_ylabel("cosine with the new expert")
-    axes[1].legend(ncols=2, loc="lower right")
+    axes[2].legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="upper right")
     axes[2].set(ylabel="success rate", ylim=(0, 1), xticks=range(len(BENCHMARKS)), xticklabels=BENCHMARKS.values())
     panel(axes[2], "c", "closed loop")
     return made
