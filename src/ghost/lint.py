@@ -17,6 +17,7 @@ NAMES = (
     "GR00T N1.5",
     "GR00T",
     "LIBERO-10",
+    "T8",  # its task
     "RL$^2$",
     "ML10",
     "ML45",

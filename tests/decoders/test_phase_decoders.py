@@ -25,6 +25,14 @@ def count(name):
     return sum(p.numel() for p in built.parameters())
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def make_batch(n=6, seed=0, **more):
     g = torch.Generator().manual_seed(seed)
     return Batch(
@@ -77,8 +85,8 @@ def test_the_phase_is_inferred(module):
 @pytest.mark.parametrize("module", [mlp_phase, gru_phase, ghost_phase])
 def test_a_few_samples_are_learnt(module):
     decoder, batch = build(module, hidden=32), make_batch()
-    optimiser = torch.optim.Adam(decoder.parameters(), 0.01)
-    for _ in range(300):
+    optimiser = torch.optim.Adam(decoder.parameters(), 0.02)
+    for _ in range(150):
         terms = decoder.loss_terms(batch, WEIGHTS)
         optimiser.zero_grad()
         (terms["bc"] + 0.1 * terms["phase"]).backward()
@@ -94,10 +102,10 @@ def test_memory_is_that_of_the_window(module, settings):
     plan = decoder.plan(second, decoder.plan(first, None).memory)
     real = torch.ones(6, dtype=torch.bool)
     window = replace(second, history=(replace(first, real=real),))
-    assert decoder.act(window) == pytest.approx(plan.action.detach(), abs=1e-6)
+    torch.testing.assert_close(decoder.act(window), plan.action)
     assert (decoder.act(window) != decoder.act(second)).any()  # what came before matters
     begun = replace(second, history=(replace(first, real=~real),))
-    assert decoder.act(begun) == pytest.approx(decoder.act(second).detach(), abs=1e-6)
+    torch.testing.assert_close(decoder.act(begun), decoder.act(second))
 
 
 def test_the_loss_leaves_out_what_was_before_the_beginning():
@@ -115,8 +123,8 @@ def test_the_subspace_has_potential_in_its_basin_and_drift_outside():
     decoder = build(ghost_phase, basin_dims=3)
     z, e = torch.randn(5, 8), torch.randn(5, 8)
     field = decoder.field(z, e)
-    assert field[:, :3] == pytest.approx(-decoder.potential.gradient(z[:, :3], e).detach(), abs=1e-6)
-    assert field[:, 3:] == pytest.approx(decoder.drift(z, e)[:, 3:].detach(), abs=1e-6)
+    torch.testing.assert_close(field[:, :3], -decoder.potential.gradient(z[:, :3], e))
+    torch.testing.assert_close(field[:, 3:], decoder.drift(z, e)[:, 3:])
 
 
 def test_the_quartic_gradient_is_that_of_its_potential():
@@ -124,7 +132,7 @@ def test_the_quartic_gradient_is_that_of_its_potential():
     z, c = torch.randn(5, 4, requires_grad=True), torch.randn(5, 3)
     u = (z - quartic.centre(c)).square().sum(dim=-1).square().sum() / (4 * 4)
     (expected,) = torch.autograd.grad(u, z)
-    assert quartic.gradient(z, c).detach() == pytest.approx(expected, abs=1e-6)
+    torch.testing.assert_close(quartic.gradient(z, c), expected)
 
 
 def test_bad_settings_are_named():

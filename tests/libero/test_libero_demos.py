@@ -8,6 +8,8 @@ from ghost.libero.demos import Settings, make
 from ghost.libero.tasks import TASKS
 from ghost.records import open_runs
 
+pytest_plugins = ("libero_fixtures",)
+
 
 @pytest.mark.slow
 def test_a_data_set_of_successes(libero_runs):

@@ -26,6 +26,7 @@ def play(env, init_state, seed, steps=15):
     return np.concatenate([env.data.qpos, env.data.qvel])
 
 
+@pytest.mark.slow  # compiles robosuite's part
 def test_the_torques_are_robosuites(env):
     """Against robosuite's own OSC_POSE at states along a random movement."""
     controller = env._libero.robots[0].controller

@@ -7,6 +7,8 @@ from ghost.libero.assets import primitive_assets
 from ghost.libero.environment import Environment
 from ghost.libero.experts import GRASP, PHASES, REACH, expert
 
+pytest_plugins = ("libero_fixtures",)
+
 
 def attempt(env, task, init_state, *, noise=0.0, push_at=-1, max_steps=450):
     rng = np.random.default_rng(init_state)

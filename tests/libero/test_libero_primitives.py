@@ -11,6 +11,8 @@ from ghost.libero.environment import Environment
 from ghost.libero.primitives import THINGS, ring
 from ghost.libero.tasks import TASKS
 
+pytest_plugins = ("libero_fixtures",)
+
 BY_NAME = {thing.name: thing for thing in THINGS}
 TABLES = {"kitchen_table", "living_room_table", "study_table"}
 

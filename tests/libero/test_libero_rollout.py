@@ -13,6 +13,8 @@ from ghost.records import open_runs
 from ghost.rollout import Episode, Settings, Trial, rollout, rows_of, trials
 from trained import row
 
+pytest_plugins = ("libero_fixtures",)
+
 BASE = {"backbone": "libero_standin", "tasks": [5], "trials": 2, "max_steps": 12, "execute": 8}
 
 

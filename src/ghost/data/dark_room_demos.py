@@ -14,8 +14,6 @@ import numpy as np
 from ghost.environments.dark_room import rules_of, scaled, shortest_way
 from ghost.outcome import Outcome, Row
 
-STAND_IN = ""  # none: the expert is exact
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -30,6 +28,11 @@ class Settings:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not 0 <= self.wrong_share < 1:
             raise ValueError(f"wrong_share must lie in [0, 1), got {self.wrong_share}")
+
+
+def stand_ins() -> list[str]:
+    """None: the expert is exact."""
+    return []
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:

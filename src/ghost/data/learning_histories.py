@@ -22,7 +22,6 @@ import numpy as np
 from ghost.environments.dark_room import DarkRoom, draw_episodes, rules_of, scaled
 from ghost.outcome import Outcome, Row
 
-STAND_IN = ""
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])  # [9, 2]
 
 
@@ -42,6 +41,11 @@ class Settings:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
         if not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must lie in (0, 1], got {self.learning_rate}")
+
+
+def stand_ins() -> list[str]:
+    """None: the source algorithm runs itself."""
+    return []
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:

@@ -230,7 +230,7 @@ def _attractor_tradeoff() -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for label, (trained, success, mse, contraction, silhouette) in TRADEOFF.items():
         offline = f"{trained}_offline"
-        measured = ("per_step_contraction_percent", "flow", "mean", ".0f", "%")
+        measured = ("per_step_contraction_percent", "flow", "mean", "z.0f", "%")
         cells += [
             _success(f"{label}/success", f"{trained}_rollout", published=success),
             Cell(f"{label}/trials", f"{trained}_rollout", "success", "all", "trials"),

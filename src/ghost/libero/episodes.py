@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 
 def workers() -> int:
-    """Cores that this job was given: Snakemake's `threads`, which its rules pass on as OMP_NUM_THREADS."""
-    return max(1, int(os.environ.get("OMP_NUM_THREADS") or 1))
+    """Cores that this job was given: by Slurm, or by Snakemake, whose rules pass their `threads` on."""
+    return max(1, int(os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("OMP_NUM_THREADS") or 1))
 
 
 def run_all(function: Callable[[Job], Result], jobs: Sequence[Job], count: int) -> Iterator[Result]:
