@@ -15,7 +15,8 @@ def observe(instructions, things, hand=None):
     n = len(instructions)
     hand = np.zeros((n, 9), np.float32) if hand is None else hand
     columns = {"things": things, "hand": hand, "joints": np.zeros((n, 3), np.float32)}
-    return Observations(tuple(instructions), {f"observation.scene.{k}": v for k, v in columns.items()}, lambda _: None)
+    scene = {f"observation.scene.{name}": value for name, value in columns.items()}
+    return Observations(tuple(instructions), scene, lambda _: None, (), np.zeros((n, 1)), np.zeros((n, 2), np.int64))
 
 
 def scene(**at):
