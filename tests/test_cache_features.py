@@ -209,7 +209,7 @@ def test_whole_episodes_at_a_stride(tmp_path, demos):
     settings = {**BACKBONE, **kept, "stride": 3, "test_episodes": 2}
     out = tmp_path / "manifest.json"
     cache_features(json.dumps({**features_row(), "settings": settings}), out, [demos])
-    cache, (data, _) = FeatureCache.open(out), open_demos(demos)
+    cache, data = FeatureCache.open(out), open_demos(demos)
     assert len(cache.task) == sum(-(-length // 3) for length in data.lengths())
     assert set(cache.timestep % 3) == {0}
     train, test = cache.split("episode")
