@@ -296,7 +296,7 @@ def mug_into_oven(look: Look) -> Move | None:
     if inside and point[2] < OVEN_FLOOR + 0.010:
         if look.opening < 0.035 and np.linalg.norm(off) < 0.05:
             return Move(look.hand, -RIGHT_ANGLE, OPEN, PLACE, OVEN_TILT)
-        if np.linalg.norm(off) < 0.14:  # back out before anything else
+        if np.linalg.norm(off) < 0.14 and look.joints[2] < -1.2:  # back out, while the door is open
             to = look.hand + vector(0.0, -0.08, 0.0)
             return Move(to, -RIGHT_ANGLE, OPEN, PLACE, OVEN_TILT)
         return None
