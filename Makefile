@@ -21,7 +21,7 @@ test: .venv/ready tex
 	ruff format --check
 	snakefmt --check Snakefile workflow
 	mypy
-	pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 pytest -n 2
 
 test-cluster: .venv/ready tex
 	pytest -m cluster -rs

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,6 +113,21 @@ def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
 
     record_runs(tiny_row, ("ghost.simulate",), manifest, run)
     return manifest
+
+
+# Tests that share one build (or one set of runs): a worker of pytest-xdist gets all of them. Else a file is the unit.
+TOGETHER = ("tests/test_workflow.py", "tests/audit/test_bundle.py", "tests/audit/test_verify.py")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return "build" if file in TOGETHER else "libero" if file.startswith("tests/libero/") else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,6 @@ def clone(author, tmp_path) -> Path:
 
 
 @pytest.mark.cluster
-@pytest.mark.xdist_group("restore")
 class TestClone:
     def test_a_restored_clone_has_nothing_to_do_and_notices_an_edited_row(self, clone):
         assert planned(clone, ()) != set()  # without the records Snakemake would begin anew

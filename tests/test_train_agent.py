@@ -102,7 +102,6 @@ def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path, root, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("workflow")
 def test_one_worker_and_two_give_the_same_bytes(tmp_path):
     """The rows of the Dark Room as jobs, one at a time and two at a time, tinier than at smoke scale."""
     tiny = "{dark_room_ghost: {seeds: 1, epochs: 1}, dark_room_transformer: {seeds: 1, epochs: 1}," + (

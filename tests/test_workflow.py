@@ -18,7 +18,7 @@ import pytest
 
 from conftest import SMOKE, call, copy_project
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

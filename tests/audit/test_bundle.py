@@ -12,7 +12,7 @@ import yaml
 from ghost.audit.bundle import bundle
 from ghost.config import load
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from ghost.config import load
 from ghost.errors import GhostError
 from ghost.files import read_json, sha256, write_json
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("workflow")]
+pytestmark = pytest.mark.slow
 RUNS = Path("data/smoke/runs")
 
 

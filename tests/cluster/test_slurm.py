@@ -16,7 +16,7 @@ from one_node import OneNode, ask, obstacle, wait_for
 
 from conftest import call, copy_project, repeatable, small_laptop
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.cluster
 HERE = Path(__file__).parent
 LITERAL = ("snakemake", "--profile", "slurm", "all")
 FAULTY = ("switch_speed", "dwell_time", "ghost_mechanism", "diagnostic")  # their runs fail once: fault.sh
