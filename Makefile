@@ -34,7 +34,7 @@ clean:
 	    figures/*.* paper/generated paper/ghost.pdf
 
 # Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
-# for versions of numpy and robosuite's kin that exclude each other, and uses nothing of the difference.
+# for trainers and trackers that nothing here uses.
 .venv/ready: requirements.lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "setting up .venv from requirements.lock (about three minutes)"
