@@ -131,14 +131,10 @@ def test_editing_one_plot_redraws_just_it(project, edited):
 
 
 def test_editing_one_decoder_retrains_just_it(project, edited):
-    edited("src/ghost/decoders/mlp.py", "TERMS = (", "EDITED = 1\nTERMS = (")
+    edited("src/ghost/decoders/cvae.py", "TERMS = (", "EDITED = 1\nTERMS = (")
     found = planned(project)
-    assert {job for job in found if job.startswith("train ")} == {"train mlp"}
-    assert {job for job in found if job.startswith("evaluate ")} == {
-        "evaluate mlp_offline",
-        "evaluate ghost_switching",
-        "evaluate latency",
-    }
+    assert {job for job in found if job.startswith("train ")} == {"train cvae"}
+    assert {job for job in found if job.startswith("evaluate ")} == {"evaluate cvae_offline", "evaluate latency"}
     assert not {job for job in found if job.startswith(("simulate", "make_demos", "cache_features"))}
 
 

@@ -85,7 +85,10 @@ rule notebook:
     conda:
         "../../environment.yml"
     params:
-        code=lambda wildcards, input: code_hash("ghost.notebook", "ghost.decoders.ghost", *imports(Path(input.source))),
+        # of the wildcards alone: Snakemake does not compare parameters that come from the input
+        code=lambda wildcards: code_hash(
+            "ghost.notebook", "ghost.decoders.ghost", *imports(Path(f"workflow/notebooks/{wildcards.notebook}.py"))
+        ),
     shell:
         "python -m ghost.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
         " --out {output.page:q} > {log:q} 2>&1"
