@@ -8,6 +8,7 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 from ghost import config as settings
+from ghost import warm
 from ghost.errors import GhostError
 from ghost.experiments import ARTEFACTS
 from ghost.files import canonical
@@ -56,6 +57,12 @@ localrules:
     audit,
     notebook,
     all,
+
+
+# On one machine the jobs share a process that has imported what is slow to import.
+onstart:
+    if workflow.local_exec and workflow.is_main_process and not CONDA:
+        warm.start()
 
 
 include: "workflow/rules/runs.smk"

@@ -19,7 +19,7 @@ rule summarize:
         cells=lambda wildcards: canonical(BUILT[wildcards.stage].declaration()),
         code=lambda wildcards: code_hash("ghost.summarize", *BUILT[wildcards.stage].implementations),
     shell:
-        "python -m ghost.summarize --artefact {params.artefact} --out {output.cells:q}"
+        "python -m ghost.warm ghost.summarize --artefact {params.artefact} --out {output.cells:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
 
 
@@ -39,7 +39,7 @@ rule plot:
         pgf="--pgf" if TEX else "",
         code=lambda wildcards: code_hash("ghost.plot", f"ghost.plots.{wildcards.label}"),
     shell:
-        "python -m ghost.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"
+        "python -m ghost.warm ghost.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
 
 
@@ -59,7 +59,7 @@ rule draw:
         out=lambda wildcards: scale.figures / wildcards.label,
         code=code_hash("ghost.draw"),
     shell:
-        "python -m ghost.draw --source {input.source:q} --style {input.style:q} --out {params.out:q} > {log:q} 2>&1"
+        "python -m ghost.warm ghost.draw --source {input.source:q} --style {input.style:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule tabulate:
@@ -75,5 +75,5 @@ rule tabulate:
     params:
         code=code_hash("ghost.tabulate"),
     shell:
-        "python -m ghost.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
+        "python -m ghost.warm ghost.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
         " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"

@@ -18,7 +18,7 @@ rule collect:
     params:
         code=code_hash("ghost.collect"),
     shell:
-        "python -m ghost.collect --cells {input.cells:q} --manifests {input.manifests:q}"
+        "python -m ghost.warm ghost.collect --cells {input.cells:q} --manifests {input.manifests:q}"
         " --out-cells {output.cells:q} --out-results {output.results:q}"
         " --out-metrics {output.metrics:q} > {log:q} 2>&1"
 
@@ -43,7 +43,7 @@ rule numbers:
         scale=scale.scale,
         code=code_hash("ghost.numbers"),
     shell:
-        "python -m ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {params.out:q} --page {params.page:q}"
+        "python -m ghost.warm ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {params.out:q} --page {params.page:q}"
         " --built {params.built} > {log:q} 2>&1"
 
 
@@ -66,10 +66,10 @@ rule typeset:
     params:
         figures=scale.figures,
         generated=scale.generated,
-        ready=f"python -m ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
+        ready=f"python -m ghost.warm ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
         code=code_hash("ghost.typeset"),
     shell:
-        "({params.ready} python -m ghost.typeset --main {input.main:q} --figures {params.figures:q}"
+        "({params.ready} python -m ghost.warm ghost.typeset --main {input.main:q} --figures {params.figures:q}"
         " --generated {params.generated:q} --cells {input.cells:q} --out {output.pdf:q}) > {log:q} 2>&1"
 
 
@@ -90,7 +90,7 @@ rule notebook:
             "ghost.notebook", "ghost.decoders.ghost", *imports(Path(f"workflow/notebooks/{wildcards.notebook}.py"))
         ),
     shell:
-        "python -m ghost.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
+        "python -m ghost.warm ghost.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
         " --out {output.page:q} > {log:q} 2>&1"
 
 
@@ -112,5 +112,5 @@ rule audit:
         scale=scale.scale,
         code=code_hash("ghost.audit.__main__"),
     shell:
-        "python -m ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
+        "python -m ghost.warm ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
         " --tables {input.tables:q} --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"

@@ -5,7 +5,7 @@
 
 
 def python(experiment):
-    return GROOT_PYTHON if scale.in_groot(experiment) and not CONDA else "python"
+    return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.warm"
 
 
 def conda_of(step):
@@ -44,7 +44,7 @@ for step in sorted({row.step for row in scale.experiments}):
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
         shell:
-            "OMP_NUM_THREADS={threads} {params.python} -m ghost.{params.step} --row {params.row:q} {params.needs}"
+            "OMP_NUM_THREADS={threads} {params.python} ghost.{params.step} --row {params.row:q} {params.needs}"
             " --out {output.manifest:q} > {log:q} 2>&1"
 
 
@@ -69,5 +69,5 @@ rule cache_shards:
         needs=lambda wildcards, input: " ".join(["--needs", *input.needs]),
         code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
     shell:
-        "OMP_NUM_THREADS={threads} {params.python} -m ghost.cache_shards --row {params.row:q} {params.needs}"
+        "OMP_NUM_THREADS={threads} {params.python} ghost.cache_shards --row {params.row:q} {params.needs}"
         " --part {wildcards.part} --parts {wildcards.parts} --out {output.part:q} > {log:q} 2>&1"
