@@ -13,7 +13,7 @@ import pytest
 from ghost import warm
 
 STEP = """
-import json, os, signal, subprocess, sys, time
+import json, os, signal, sys, time
 seen = {"argv": sys.argv[1:], "command": sys.orig_argv[1:], "folder": os.getcwd(), "name": __name__,
         "variable": os.environ.get("VARIABLE"), "torch": "torch" in sys.modules, "pid": os.getpid()}
 print(json.dumps(seen), flush=True)
@@ -22,10 +22,7 @@ what = sys.argv[1]
 if what == "exit": sys.exit(int(sys.argv[2]))
 if what == "kill": os.kill(os.getpid(), signal.SIGKILL)
 if what == "raise": raise ValueError("from the step")
-if what == "wait":
-    child = subprocess.Popen(["sleep", "100"])
-    print(child.pid, flush=True)
-    time.sleep(100)
+if what == "wait": time.sleep(100)
 """
 
 
@@ -70,14 +67,18 @@ def test_the_command_ends_as_its_step(head, arguments, code):
     assert ("ValueError: from the step" in done.stderr) == (arguments == ("raise",))
 
 
-def test_a_killed_command_ends_its_step_and_what_that_started(head):
-    folder, environment, _ = head
-    arguments = [sys.executable, "-m", "ghost.warm", "step", "wait"]
-    asked = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    step, started = json.loads(asked.stdout.readline())["pid"], int(asked.stdout.readline())
+def test_a_killed_command_ends_its_step(head):
+    asked, step = begin(head)
     asked.kill()
     assert ended(step)
-    assert ended(started)
+
+
+def test_ctrl_c_ends_the_step_and_not_the_warm_process(head):
+    asked, step = begin(head)
+    assert os.getpgid(step) == os.getpgid(asked.pid) == os.getpgid(head[2].pid)  # whoever ends the group ends it all
+    os.kill(step, signal.SIGINT)
+    assert asked.wait(60) == 128 + signal.SIGINT
+    assert command(head, "exit", "0").returncode == 0
 
 
 @pytest.mark.parametrize("changed", [{"GHOST_WARM": "/nowhere/warm"}, {"OMP_NUM_THREADS": "2"}])
@@ -107,6 +108,14 @@ def test_it_ends_with_its_head_after_the_last_job(head):
 
 def test_none_of_our_own_modules_is_kept_warm():
     assert not [library for library in warm.LIBRARIES if library.startswith("ghost")]
+
+
+def begin(head):
+    """A command whose step runs for long, and the step's process."""
+    folder, environment, _ = head
+    arguments = [sys.executable, "-m", "ghost.warm", "step", "wait"]
+    asked = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    return asked, json.loads(asked.stdout.readline())["pid"]
 
 
 def ended(process: int) -> bool:

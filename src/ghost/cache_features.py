@@ -28,7 +28,7 @@ from ghost.files import sha256
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
 from ghost.records import open_runs, record_runs
-from ghost.rows import read_row, read_settings
+from ghost.rows import at_least_one, read_row, read_settings
 from ghost.sources import code_hash
 
 
@@ -54,9 +54,7 @@ class Draw:
             )
         if min(*self.train_per_task, *self.test_per_task) < 1:
             raise ValueError("train_per_task and test_per_task must be at least 1 for every task")
-        for name in ("train_episodes", "train_timesteps", "test_timesteps", "horizon", "samples_per_shard"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "train_episodes", "train_timesteps", "test_timesteps", "horizon", "samples_per_shard")
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,7 @@ class WholeEpisodes:
     samples_per_shard: int
 
     def __post_init__(self) -> None:
-        for name in ("stride", "test_episodes", "horizon", "samples_per_shard"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "stride", "test_episodes", "horizon", "samples_per_shard")
 
 
 def cache_features(row: str, out: Path, needs: list[Path]) -> None:

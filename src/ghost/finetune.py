@@ -36,7 +36,7 @@ from ghost.files import canonical, sha256
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
 from ghost.records import open_runs, record_runs
-from ghost.rows import read_row, read_settings
+from ghost.rows import at_least_one, read_row, read_settings
 from ghost.sources import code_hash
 
 MODEL = "GR00T N1.5 weights"  # what a checkpoint with another head stands in for
@@ -61,9 +61,7 @@ class FineTuning:
     warmup_share: float
 
     def __post_init__(self) -> None:
-        for name in ("horizon", "train_episodes", "batch_size", "accumulation"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "horizon", "train_episodes", "batch_size", "accumulation")
         if self.steps < 0:
             raise ValueError(f"steps must not be negative, got {self.steps}")
         if not (self.learning_rate > 0 and 0 <= self.warmup_share < 1):

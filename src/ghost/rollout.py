@@ -46,7 +46,7 @@ from ghost.libero.tasks import TASKS
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
 from ghost.records import Run, open_runs, record_runs
-from ghost.rows import read_row, read_settings
+from ghost.rows import at_least_one, read_row, read_settings
 from ghost.sources import code_hash
 
 HELD_OUT_STATES = 10
@@ -67,9 +67,7 @@ class Settings:
     switch_at: tuple[int, ...] = ()  # steps after which the right instruction is given
 
     def __post_init__(self) -> None:
-        for name in ("trials", "max_steps", "execute"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "trials", "max_steps", "execute")
         named = {*self.tasks, *(task for pair in self.misdirect for task in pair)}
         if not named or not named <= set(range(len(TASKS))):
             raise ValueError(f"tasks must be some of 0 to {len(TASKS) - 1}, got {sorted(named)}")

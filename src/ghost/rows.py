@@ -35,6 +35,13 @@ def read_settings(row: Mapping[str, Any], make: Callable[..., Settings]) -> Sett
         raise GhostError(f"{row['name']}: {error}") from None
 
 
+def at_least_one(settings: object, *names: str) -> None:
+    """For the checks of such a dataclass: sizes and counts."""
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name} must be at least 1, got {getattr(settings, name)}")
+
+
 def tuples(value: Any) -> Any:
     """JSON has lists only; settings are frozen."""
     return tuple(map(tuples, value)) if isinstance(value, list) else value

@@ -37,7 +37,7 @@ from ghost.losses import contrastive_weight, masked_mse
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
 from ghost.records import open_runs, record_runs
-from ghost.rows import read_row, read_settings
+from ghost.rows import at_least_one, read_row, read_settings
 from ghost.samples import Samples
 from ghost.sources import code_hash
 
@@ -72,9 +72,7 @@ class Training:
     patience: int = 0  # stop after this many epochs without a better one; never when 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "window", "gap"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "epochs", "batch_size", "window", "gap")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
         for name in ("contrastive", "basin", "phase", "pull", "kl", "consistency", "samples", "noise", "patience"):

@@ -2,9 +2,9 @@
 
 Importing torch takes longer than most of our jobs. So `snakemake` on one machine starts one process that imports the
 heavy libraries, none of our own modules, and forks once per job; the command above hands its arguments, environment and
-open files over, waits, and ends as the step did. Whoever runs it elsewhere (a cluster's job, a user) gets a cold start
-and the same result. A step whose command is killed is ended with all that it started; the process itself goes when
-Snakemake does, after its last job.
+open files over, waits, and ends as the step did; a step whose command is killed is ended. Whoever runs it elsewhere (a
+cluster's job, a user) gets a cold start and the same result. All stay in Snakemake's process group, as with that one.
+The warm process goes when Snakemake does, after its last job.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Server:
             os.close(command)
             for key in list(self.selector.get_map().values()):
                 os.close(key.fd)
-            os.setsid()
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
                 os.close(stream)
@@ -94,9 +94,9 @@ class Server:
         return None
 
     def command_gone(self, process: int) -> None:
-        """Nobody waits for the step: end it and all that it started."""
+        """Nobody waits for the step any more."""
         self.selector.unregister(self.commands[process])
-        os.killpg(process, signal.SIGTERM)
+        os.kill(process, signal.SIGTERM)
 
     def step_ended(self, process: int, handle: int) -> None:
         self.selector.unregister(handle)
@@ -119,6 +119,7 @@ def run(module: str, arguments: list[str]) -> None:
 
 def serve(descriptor: int) -> None:
     """The warm process. In its children this goes on as the step."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the steps; we end after them
     for library in LIBRARIES:
         importlib.import_module(library)
     gc.freeze()  # else a collection in a child would copy every page that it only looks at

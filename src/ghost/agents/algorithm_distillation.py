@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from ghost.agents.history import HistoryEncoder, Memory
 from ghost.records import open_runs
+from ghost.rows import at_least_one
 from ghost.trajectories import Seen, Sizes, Window, Windows
 
 TERMS = ("bc",)
@@ -40,9 +41,7 @@ class Settings:
     draw: bool = True  # its actions; else their mean
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "d_ff", "layers", "heads", "window", "stride"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "d_model", "d_ff", "layers", "heads", "window", "stride")
         if self.d_model % self.heads:
             raise ValueError(f"d_model = {self.d_model} must be a multiple of heads = {self.heads}")
         if self.bins < 2:

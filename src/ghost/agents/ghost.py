@@ -22,6 +22,7 @@ from ghost.decoders.context import Mlp
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
 from ghost.records import open_runs
+from ghost.rows import at_least_one
 from ghost.trajectories import Seen, Sizes, Window, Windows, imitation_error
 
 TERMS = ("bc",)
@@ -36,9 +37,7 @@ class Settings:
     dt: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_latent", "d_context", "steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_latent", "d_context", "steps")
         if not self.dt > 0:
             raise ValueError(f"dt must be positive, got {self.dt}")
 

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from ghost.environments.dark_room import DarkRoom, Episodes, draw_episodes, rules_of, scaled
 from ghost.records import open_runs
+from ghost.rows import at_least_one
 from ghost.trajectories import Seen, Sizes, Window, Windows, imitation_error
 
 TERMS = ("objective",)
@@ -48,9 +49,7 @@ class Settings:
     growth: float = 0.6  # share of the training after which goals may lie anywhere; 0: from the beginning
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "chunk", "episodes"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "chunk", "episodes")
         for name in ("discount", "trace"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in (0, 1), got {getattr(self, name)}")

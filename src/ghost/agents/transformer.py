@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ghost.agents.history import HistoryEncoder, Memory
 from ghost.records import open_runs
+from ghost.rows import at_least_one
 from ghost.trajectories import Seen, Sizes, Window, Windows, imitation_error
 
 TERMS = ("bc",)
@@ -31,9 +32,7 @@ class Settings:
     stride: int = 50  # between windows of training: positions wrap around at different places
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "d_ff", "layers", "heads", "window", "stride"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "d_model", "d_ff", "layers", "heads", "window", "stride")
         if self.d_model % self.heads:
             raise ValueError(f"d_model = {self.d_model} must be a multiple of heads = {self.heads}")
 

@@ -51,6 +51,7 @@ from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import read_json, sha256, write_json
 from ghost.records import open_runs
+from ghost.rows import at_least_one
 from ghost.sources import ROOT
 
 STAND_IN = ""  # a checkpoint that is not the published one says so in the record of its run
@@ -88,9 +89,7 @@ class Settings:
     batch_size: int
 
     def __post_init__(self) -> None:
-        for name in ("tokens", "d_token", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "tokens", "d_token", "batch_size")
 
 
 def lock() -> Path:

@@ -26,6 +26,7 @@ from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.libero.tasks import TASKS, THINGS, Goal
+from ghost.rows import at_least_one
 
 STAND_IN = "GR00T N1.5 backbone"
 SCALES_M = (0.01, 0.03, 0.1, 0.3)
@@ -46,8 +47,7 @@ class Settings:
     weights_seed: int
 
     def __post_init__(self) -> None:
-        if self.tokens < 1:
-            raise ValueError(f"tokens must be at least 1, got {self.tokens}")
+        at_least_one(self, "tokens")
         if self.d_token < WIDTH:
             raise ValueError(f"d_token must be at least {WIDTH}, got {self.d_token}")
 

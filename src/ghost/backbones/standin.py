@@ -27,6 +27,7 @@ import numpy as np
 from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
+from ghost.rows import at_least_one
 
 STAND_IN = "GR00T N1.5 backbone"
 SCENE = {"object": 3, "target": 3, "distractors": 6, "hands": 6, "grippers": 2, "lighting": 2}  # columns, their widths
@@ -43,9 +44,7 @@ class Settings:
     weights_seed: int
 
     def __post_init__(self) -> None:
-        for name in ("d_token", "text_tokens", "hidden"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "d_token", "text_tokens", "hidden")
         if not self.text_tokens < self.tokens:
             raise ValueError(f"text_tokens must leave some of {self.tokens} to the image, got {self.text_tokens}")
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ghost.environments.dark_room import rules_of, scaled, shortest_way
 from ghost.outcome import Outcome, Row
+from ghost.rows import at_least_one
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,7 @@ class Settings:
     wrong_share: float = 0.1  # of the moves
 
     def __post_init__(self) -> None:
-        for name in ("size", "episodes", "switch_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "size", "episodes", "switch_every")
         if not 0 <= self.wrong_share < 1:
             raise ValueError(f"wrong_share must lie in [0, 1), got {self.wrong_share}")
 

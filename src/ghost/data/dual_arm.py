@@ -38,6 +38,7 @@ from ghost.data.lerobot import ACTION, STATE
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.files import write_json
 from ghost.outcome import Outcome, Row
+from ghost.rows import at_least_one
 
 STAND_IN = "dual-arm data set"
 FOLDER = "dataset"  # of the data set, in the run's folder
@@ -103,9 +104,7 @@ class Settings:
             raise ValueError(f"episodes must be at least {len(TASKS)}, one a task, got {self.episodes}")
         if self.steps < 20:
             raise ValueError(f"steps must be at least 20, five a sub-phase, got {self.steps}")
-        for name in ("fps", "episodes_per_file"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "fps", "episodes_per_file")
         for name in ("state_noise", "scene_noise"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")

@@ -21,6 +21,7 @@ import numpy as np
 
 from ghost.environments.dark_room import DarkRoom, draw_episodes, rules_of, scaled
 from ghost.outcome import Outcome, Row
+from ghost.rows import at_least_one
 
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])  # [9, 2]
 
@@ -34,8 +35,7 @@ class Settings:
     discount: float = 0.8
 
     def __post_init__(self) -> None:
-        if self.learners < 1:
-            raise ValueError(f"learners must be at least 1, got {self.learners}")
+        at_least_one(self, "learners")
         for name in ("epsilon", "discount"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")

@@ -18,6 +18,7 @@ import numpy as np
 from ghost.environments.metaworld import TASKS, World, features, tasks
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 from ghost.trajectories import pack
 
 REWARD_SCALE = 0.1
@@ -38,9 +39,7 @@ class Settings:
             raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
         if not 2 <= self.tasks <= TASKS[self.benchmark]:
             raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
-        for name in ("episodes_per_task", "max_steps", "steps_after_success"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "episodes_per_task", "max_steps", "steps_after_success")
         if self.noise < 0 or not 0 <= self.noise_memory < 1:
             raise ValueError(f"expected noise >= 0 and 0 <= noise_memory < 1, got {self.noise}, {self.noise_memory}")
 

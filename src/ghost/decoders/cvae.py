@@ -19,6 +19,7 @@ from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
 from ghost.losses import gaussian_kl, imitation_terms
+from ghost.rows import at_least_one
 
 TERMS = ("bc", "kl")
 
@@ -31,9 +32,7 @@ class Settings:
     d_code: int = 32  # z
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent", "d_code"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_context", "d_latent", "d_code")
 
 
 class Decoder(nn.Module):

@@ -24,6 +24,7 @@ from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
 from ghost.losses import masked_mse
+from ghost.rows import at_least_one
 
 TERMS = ("denoising", "consistency")
 SIGMA_MIN, SIGMA_MAX, SIGMA_DATA, RHO = 0.002, 80.0, 0.5, 7.0
@@ -38,9 +39,7 @@ class Settings:
     levels: int = 18
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_context", "d_latent")
         if self.d_time < 4 or self.d_time % 2:
             raise ValueError(f"d_time must be even and at least 4, got {self.d_time}")
         if self.levels < 2:

@@ -28,6 +28,7 @@ from ghost.data.features import Sizes
 from ghost.decoders.attention import Attention
 from ghost.decoders.context import drop
 from ghost.losses import masked_mse
+from ghost.rows import at_least_one
 
 TERMS = ("flow",)
 BUCKETS = 1000  # t reaches the network as a bucket number
@@ -52,9 +53,7 @@ class Settings:
     dropout: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("layers", "heads", "d_head", "vl_heads", "hidden", "embodiments", "positions", "euler_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "layers", "heads", "d_head", "vl_heads", "hidden", "embodiments", "positions", "euler_steps")
         for name in ("vl_layers", "future_tokens"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")

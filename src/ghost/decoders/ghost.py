@@ -28,6 +28,7 @@ from ghost.decoders.context import Compressor, Mlp
 from ghost.dynamics.integrators import hamiltonian, rollout
 from ghost.dynamics.networks import Drift, Potential
 from ghost.losses import imitation_terms, nt_xent
+from ghost.rows import at_least_one
 
 TERMS = ("bc", "distillation", "contrastive", "basin")
 
@@ -49,9 +50,7 @@ class Settings:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps")
         for name in ("dt", "refinement_dt", "mass", "temperature"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")

@@ -32,6 +32,7 @@ from ghost.decoders.phase import PhaseGate, phase_term
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
 from ghost.losses import imitation_terms, nt_xent
+from ghost.rows import at_least_one
 
 TERMS = ("bc", "distillation", "phase", "contrastive", "pull")
 
@@ -52,9 +53,7 @@ class Settings:
     temperature: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps", "phases"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps", "phases")
         for name in ("dt", "temperature"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")

@@ -18,6 +18,7 @@ from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
 from ghost.decoders.phase import PhaseGate, phase_term
 from ghost.losses import imitation_terms
+from ghost.rows import at_least_one
 
 TERMS = ("bc", "distillation", "phase")
 
@@ -31,9 +32,7 @@ class Settings:
     phases: int = 8
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent", "d_recurrent", "phases"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_context", "d_latent", "d_recurrent", "phases")
 
 
 class Decoder(nn.Module):

@@ -20,6 +20,7 @@ from ghost.decoders.context import Compressor, Mlp
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift
 from ghost.losses import imitation_terms
+from ghost.rows import at_least_one
 
 TERMS = ("bc", "distillation")
 
@@ -33,9 +34,7 @@ class Settings:
     dt: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "d_context", "d_latent", "steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "hidden", "d_context", "d_latent", "steps")
         if not self.dt > 0:
             raise ValueError(f"dt must be positive, got {self.dt}")
 

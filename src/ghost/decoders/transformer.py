@@ -20,6 +20,7 @@ from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.attention import Attention
 from ghost.losses import imitation_terms
+from ghost.rows import at_least_one
 
 TERMS = ("bc", "distillation")
 
@@ -32,9 +33,7 @@ class Settings:
     heads: int = 8
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "hidden", "layers", "heads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "d_model", "hidden", "layers", "heads")
         if self.d_model % self.heads:
             raise ValueError(f"d_model must be a multiple of heads, got {self.d_model} and {self.heads}")
 

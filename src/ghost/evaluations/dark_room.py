@@ -23,6 +23,7 @@ import torch
 from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, rules_of, scaled, shortest_way
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 from ghost.trajectories import Seen
 
 FEATURES = False  # it reads no feature cache
@@ -40,8 +41,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         rules = rules_of(self.size)
-        if self.episodes < 1:
-            raise ValueError(f"episodes must be at least 1, got {self.episodes}")
+        at_least_one(self, "episodes")
         if not 1 <= self.steady_steps <= rules.steps - rules.latest_switch:
             raise ValueError(f"steady_steps must lie after the jump, got {self.steady_steps}")
         if not (self.steps_before <= rules.earliest_switch and self.steps_after <= rules.steps - rules.latest_switch):

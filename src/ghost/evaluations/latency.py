@@ -28,6 +28,7 @@ from ghost.data.features import FeatureCache, Sizes
 from ghost.decoders import cvae, diffusion, dit, ghost, mlp, neural_ode, transformer
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
 BUILD: dict[str, Callable[[], nn.Module]] = {
@@ -51,9 +52,7 @@ class Settings:
     dit_every: int  # rounds; 0: never
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "threads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "rounds", "threads")
         for name in ("warm_up", "dit_every"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")

@@ -23,6 +23,7 @@ from ghost.data.features import FeatureCache
 from ghost.evaluations.predict import device_of, gather, only, predict, squared_errors
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 from ghost.samples import Samples
 
 
@@ -33,9 +34,7 @@ class Settings:
     gap: int
 
     def __post_init__(self) -> None:
-        for name in ("samples", "window", "gap"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "samples", "window", "gap")
 
 
 def evaluate(

@@ -28,6 +28,7 @@ from ghost.data.metaworld_demos import REWARD_SCALE
 from ghost.environments.metaworld import TASKS, World, features, tasks
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 from ghost.trajectories import Seen
 
 FEATURES = False  # it reads no feature cache
@@ -50,8 +51,7 @@ class Settings:
             raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
         if not 2 <= self.tasks <= TASKS[self.benchmark]:
             raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
-        if self.rounds < 1 or self.steps_before < 1:
-            raise ValueError(f"rounds and steps_before must be at least 1, got {self.rounds}, {self.steps_before}")
+        at_least_one(self, "rounds", "steps_before")
         if not FIRST <= self.aligned_steps <= self.max_steps:
             raise ValueError(f"expected {FIRST} <= aligned_steps <= max_steps, got {self.aligned_steps}")
 

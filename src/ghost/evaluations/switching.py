@@ -36,6 +36,7 @@ from ghost.evaluations.offline import task_means
 from ghost.evaluations.predict import device_of, gather, per_task, predict, squared_errors
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 from ghost.samples import Samples
 
 
@@ -50,9 +51,7 @@ class Settings:
     embedded: int  # at most so many samples go through t-SNE
 
     def __post_init__(self) -> None:
-        for name in ("transitions", "embedded"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "transitions", "embedded")
         for name in ("hold", "longest_interval"):
             if getattr(self, name) < 2:
                 raise ValueError(f"{name} must be at least 2, got {getattr(self, name)}")

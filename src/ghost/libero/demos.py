@@ -27,6 +27,7 @@ from ghost.libero.observe import columns
 from ghost.libero.tasks import TASKS
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 
 STAND_IN = "LIBERO demonstrations"
 TRAINING_STATES = 40  # of the 50 official init states
@@ -49,9 +50,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.tasks or not set(self.tasks) <= set(range(len(TASKS))):
             raise ValueError(f"tasks must be some of 0 to {len(TASKS) - 1}, got {self.tasks}")
-        for name in ("attempts", "max_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "attempts", "max_steps")
         if self.noise < 0 or not 0 <= self.bursts < 1:
             raise ValueError(f"noise must not be negative and bursts lie in [0, 1), got {self.noise}, {self.bursts}")
 

@@ -37,6 +37,7 @@ from ghost.dynamics.networks import Potential
 from ghost.dynamics.potentials import CENTRES, ThreeWells, find_minima, grid
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
+from ghost.rows import at_least_one
 
 Demonstrations = tuple[np.ndarray, np.ndarray, np.ndarray]  # z0 [N, 2], c [N, 3], a* [N, 2]
 
@@ -66,15 +67,7 @@ class Settings:
         for name in ("alpha", "sigma", "reach", "demonstrator_dt", "learning_rate", "dt", "tolerance"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in (
-            "train_per_context",
-            "heldout_per_context",
-            "epochs",
-            "euler_steps",
-            "max_control_steps",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        at_least_one(self, "train_per_context", "heldout_per_context", "epochs", "euler_steps", "max_control_steps")
         if not 0 <= self.collapsed_weight < 1:
             raise ValueError(f"collapsed_weight must lie in [0, 1), got {self.collapsed_weight}")
         if not self.horizon_s > self.demonstrator_dt:
