@@ -39,12 +39,12 @@ def plain_ghost(w, settings, batch):
 
     def scalar(name, x):
         for k in (0, 1):
-            x = silu(x @ w[f"{name}.hidden.{k}.weight"].T + w[f"{name}.hidden.{k}.bias"])
-        return x @ w[f"{name}.out.weight"].T + w[f"{name}.out.bias"]
+            x = silu(x @ w[f"{name}.layers.{k}.weight"].T + w[f"{name}.layers.{k}.bias"])
+        return x @ w[f"{name}.layers.2.weight"].T + w[f"{name}.layers.2.bias"]
 
     def vector(name, x):
         x = silu(x @ w[f"{name}.layers.0.weight"].T + w[f"{name}.layers.0.bias"])
-        return x @ w[f"{name}.layers.2.weight"].T + w[f"{name}.layers.2.bias"]
+        return x @ w[f"{name}.layers.1.weight"].T + w[f"{name}.layers.1.bias"]
 
     def slope(name, z, c):
         with torch.enable_grad():

@@ -61,8 +61,9 @@ class Decoder(nn.Module):
     def forward(self, observation: Tensor, context: Tensor) -> Tensor:
         """[B, d_o], [B, d_c] -> [B, d_a]."""
         e = self.embed(context)
+        potential, drift = self.potential.at(e), self.drift.at(e)
         z = rollout(
-            lambda z: self.drift(z, e) - self.potential.gradient(z, e),
+            lambda z: drift(z) - potential.gradient(z),
             self.encoder(torch.cat([observation, context], dim=-1)),
             self.settings.dt,
             self.settings.steps,

@@ -16,7 +16,7 @@ layers of the compressor and the readout, not on U or b: every step of one flow 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -82,23 +82,21 @@ class Decoder(nn.Module):
         """e [B, d_e], the signal that shapes the landscape."""
         return torch.as_tensor(self.compressor(batch.tokens, generator))
 
+    def field(self, e: Tensor) -> Callable[[Tensor], Tensor]:
+        """dz/dt = -∇U + b at the context e, of Phase I."""
+        potential, drift = self.potential.at(e), self.drift.at(e)
+        return lambda z: drift(z) - potential.gradient(z)
+
     def flow(self, state: Tensor, e: Tensor) -> list[Tensor]:
         """z^(0), ..., z^(n), each [B, d_z]: both phases, the start included; the last is z*."""
         s = self.settings
-        z = rollout(lambda z: self.drift(z, e) - self.potential.gradient(z, e), self.encoder(state), s.dt, s.steps)
+        z = rollout(self.field(e), self.encoder(state), s.dt, s.steps)
         if s.refinement_steps:
             xi = torch.cat([e, self.refinement_encoder(state)], dim=-1)
+            grad_V, phi = self.refinement_potential.at(xi).gradient, self.force.at(xi)
             p = torch.zeros_like(z[-1])
             for _ in range(s.refinement_steps):
-                latent, p = hamiltonian(
-                    lambda z: self.refinement_potential.gradient(z, xi),
-                    lambda z: self.force(z, xi),
-                    z[-1],
-                    p,
-                    s.refinement_dt,
-                    s.damping,
-                    s.mass,
-                )
+                latent, p = hamiltonian(grad_V, phi, z[-1], p, s.refinement_dt, s.damping, s.mass)
                 z.append(latent)
         return z
 
@@ -131,9 +129,11 @@ class Decoder(nn.Module):
     def gradient_norms(self, batch: Batch) -> Tensor:
         """|∇U(z^(k); e)| along the trajectory: [n + 1, B]."""
         e = self.context(batch)
-        return torch.stack([self.potential.gradient(z, e).norm(dim=-1) for z in self.flow(batch.state, e)])
+        potential = self.potential.at(e)
+        return torch.stack([potential.gradient(z).norm(dim=-1) for z in self.flow(batch.state, e)])
 
     def drift_norms(self, batch: Batch) -> Tensor:
         """|b(z^(k); e)| along the trajectory: [n + 1, B]."""
         e = self.context(batch)
-        return torch.stack([self.drift(z, e).norm(dim=-1) for z in self.flow(batch.state, e)])
+        drift = self.drift.at(e)
+        return torch.stack([drift(z).norm(dim=-1) for z in self.flow(batch.state, e)])

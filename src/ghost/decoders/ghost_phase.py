@@ -19,7 +19,7 @@ The paper names these variants and no formula; the formulas are ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -63,16 +63,26 @@ class Settings:
             raise ValueError("basin_dims and quartic are two variants; choose one")
 
 
+@dataclass(frozen=True)
+class Bowl:
+    """U = |z - centre|⁴ / (4 d_z), by its gradient."""
+
+    centre: Tensor  # [B, d_z]
+
+    def gradient(self, z: Tensor) -> Tensor:
+        away = z - self.centre
+        return away.square().mean(dim=-1, keepdim=True) * away
+
+
 class Quartic(nn.Module):
-    """U = |z - c(e)|⁴ / (4 d_z), by its gradient."""
+    """A bowl whose centre follows from the context."""
 
     def __init__(self, d_z: int, d_c: int) -> None:
         super().__init__()
         self.centre = nn.Linear(d_c, d_z)
 
-    def gradient(self, z: Tensor, c: Tensor) -> Tensor:
-        away = z - self.centre(c)
-        return torch.as_tensor(away.square().mean(dim=-1, keepdim=True) * away)
+    def at(self, c: Tensor) -> Bowl:
+        return Bowl(self.centre(c))
 
 
 class Decoder(nn.Module):
@@ -100,13 +110,12 @@ class Decoder(nn.Module):
                 self.mix.weight.copy_(torch.cat([half, half], dim=1))
                 self.mix.bias.zero_()
 
-    def field(self, z: Tensor, e: Tensor) -> Tensor:
-        """dz/dt [B, d_z]."""
-        basin = self.settings.basin_dims
+    def field(self, e: Tensor) -> Callable[[Tensor], Tensor]:
+        """dz/dt at the context e."""
+        potential, drift, basin = self.potential.at(e), self.drift.at(e), self.settings.basin_dims
         if not basin:
-            return torch.as_tensor(self.drift(z, e) - self.potential.gradient(z, e))
-        fall = -self.potential.gradient(z[:, :basin], e)
-        return torch.cat([fall, self.drift(z, e)[:, basin:]], dim=-1)
+            return lambda z: drift(z) - potential.gradient(z)
+        return lambda z: torch.cat([-potential.gradient(z[:, :basin]), drift(z)[:, basin:]], dim=-1)
 
     def trajectory(self, batch: Batch, memory: Tensor | None = None) -> tuple[list[Tensor], Tensor, Tensor]:
         """z^(0..n), each [B, d_z], with the phase's logits and the gated context."""
@@ -117,7 +126,7 @@ class Decoder(nn.Module):
         if s.persistent:
             before = z if memory is None else torch.where(memory.isnan(), z, memory)
             z = self.mix(torch.cat([before, z], dim=-1))
-        return rollout(lambda z: self.field(z, e), z, s.dt, s.steps), logits, e
+        return rollout(self.field(e), z, s.dt, s.steps), logits, e
 
     def readout(self, z: Tensor) -> Tensor:
         """Any latent [B, d_z] as an action chunk [B, H, d_a]."""

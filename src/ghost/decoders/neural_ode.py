@@ -53,7 +53,7 @@ class Decoder(nn.Module):
     def flow(self, batch: Batch) -> list[Tensor]:
         """z^(0), ..., z^(n), each [B, d_z]."""
         e = self.compressor(batch.tokens)
-        return rollout(lambda z: self.field(z, e), self.encoder(batch.state), self.settings.dt, self.settings.steps)
+        return rollout(self.field.at(e), self.encoder(batch.state), self.settings.dt, self.settings.steps)
 
     def loss_terms(
         self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None

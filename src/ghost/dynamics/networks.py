@@ -1,5 +1,8 @@
 """The learned potential U_θ(z; c) and drift b_θ(z; c). B samples, d_z latent, d_c context dimensions.
 
+Along a flow the context stays and only z moves. So `at(c)` gives the landscape at a context, in which c's part of the
+first layer, the widest of its inputs, is computed once for all steps.
+
 The gradient of U is written out by hand, a backward chain through the layers, because it is the decoder's
 forward pass: it runs without autograd at inference, and training differentiates through it like through any
 other layer.
@@ -7,11 +10,57 @@ other layer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+
+class FirstLayer:
+    """A layer on [z; c] at a given context: W_z z + (W_c c + bias)."""
+
+    def __init__(self, layer: nn.Linear, c: Tensor) -> None:
+        d_z = layer.in_features - c.shape[-1]
+        self.weight = layer.weight[:, :d_z]  # W_z [width, d_z]
+        self.offset = nn.functional.linear(c, layer.weight[:, d_z:], layer.bias)  # [B, width]
+
+    def __call__(self, z: Tensor) -> Tensor:
+        return torch.addmm(self.offset, z, self.weight.T)
+
+
+class Landscape:
+    """U(.; c) at given contexts [B, d_c]."""
+
+    def __init__(self, layers: Sequence[nn.Linear], c: Tensor) -> None:
+        self.first, self.rest = FirstLayer(layers[0], c), layers[1:]
+
+    def __call__(self, z: Tensor) -> Tensor:
+        return forward(self.first, self.rest, z).squeeze(-1)  # [B]
+
+    def gradient(self, z: Tensor) -> Tensor:
+        """∇_z U [B, d_z] in closed form."""
+        u = self.first(z)
+        slopes = []  # SiLU'(u) = s + u s (1 - s) of every hidden layer, [B, width] each
+        for layer in self.rest:
+            s = torch.sigmoid(u)
+            x = u * s
+            slopes.append(s + x * (1 - s))  # plain operations, so autograd has SiLU'' right
+            u = layer(x)
+        *weights, last = self.first.weight, *(layer.weight for layer in self.rest)
+        chain = last.expand(len(z), -1)  # dU/dx, from the last layer down
+        for weight, slope in zip(reversed(weights), reversed(slopes), strict=True):
+            chain = (chain * slope) @ weight
+        return chain
+
+
+def forward(first: FirstLayer, rest: Sequence[nn.Linear], z: Tensor) -> Tensor:
+    x = first(z)
+    for layer in rest:
+        x = layer(nn.functional.silu(x))
+    return x
 
 
 class Potential(nn.Module):
@@ -19,29 +68,16 @@ class Potential(nn.Module):
 
     def __init__(self, d_z: int, d_c: int, hidden: Sequence[int]) -> None:
         super().__init__()
-        self.d_z = d_z
-        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([d_z + d_c, *hidden]))
-        self.out = nn.Linear([d_z + d_c, *hidden][-1], 1)
+        self.layers: Sequence[nn.Linear] = linear_layers(d_z + d_c, *hidden, 1)
+
+    def at(self, c: Tensor) -> Landscape:
+        return Landscape(self.layers, c)
 
     def forward(self, z: Tensor, c: Tensor) -> Tensor:
-        x = torch.cat([z, c], dim=-1)  # [B, d_z + d_c]
-        for layer in self.hidden:
-            x = nn.functional.silu(layer(x))
-        return torch.as_tensor(self.out(x)).squeeze(-1)  # [B]
+        return self.at(c)(z)  # [B]
 
     def gradient(self, z: Tensor, c: Tensor) -> Tensor:
-        """∇_z U [B, d_z] in closed form."""
-        x = torch.cat([z, c], dim=-1)
-        slopes = []  # SiLU'(u) = s + u s (1 - s) of every hidden layer, [B, width] each
-        for layer in self.hidden:
-            u = layer(x)
-            s = torch.sigmoid(u)
-            x = u * s
-            slopes.append(s + x * (1 - s))  # plain operations, so autograd has SiLU'' right
-        chain = self.out.weight.expand(len(z), -1)  # dU/dx, from the last layer down
-        for layer, slope in zip(reversed(self.hidden), reversed(slopes), strict=True):
-            chain = (chain * slope) @ layer.weight
-        return chain[:, : self.d_z]
+        return self.at(c).gradient(z)  # [B, d_z]
 
 
 class Drift(nn.Module):
@@ -49,11 +85,15 @@ class Drift(nn.Module):
 
     def __init__(self, d_z: int, d_c: int, hidden: Sequence[int]) -> None:
         super().__init__()
-        widths = [d_z + d_c, *hidden]
-        layers: list[nn.Module] = []
-        for a, b in pairwise(widths):
-            layers += [nn.Linear(a, b), nn.SiLU()]
-        self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], d_z))
+        self.layers: Sequence[nn.Linear] = linear_layers(d_z + d_c, *hidden, d_z)
+
+    def at(self, c: Tensor) -> Callable[[Tensor], Tensor]:
+        """b(.; c) at given contexts [B, d_c]."""
+        return partial(forward, FirstLayer(self.layers[0], c), self.layers[1:])
 
     def forward(self, z: Tensor, c: Tensor) -> Tensor:
-        return torch.as_tensor(self.layers(torch.cat([z, c], dim=-1)))  # [B, d_z]
+        return self.at(c)(z)  # [B, d_z]
+
+
+def linear_layers(*widths: int) -> Any:
+    return nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))

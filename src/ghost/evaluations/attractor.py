@@ -98,7 +98,4 @@ def evaluate(
 def continued(ghost: Any, batch: Batch, steps: int) -> Tensor:
     """z* after so many more steps of Phase I: [B, d_z]."""
     e = ghost.context(batch)
-    z = ghost.flow(batch.state, e)[-1]
-    return torch.as_tensor(
-        rollout(lambda z: ghost.drift(z, e) - ghost.potential.gradient(z, e), z, ghost.settings.dt, steps)[-1]
-    )
+    return torch.as_tensor(rollout(ghost.field(e), ghost.flow(batch.state, e)[-1], ghost.settings.dt, steps)[-1])

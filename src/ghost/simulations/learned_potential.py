@@ -132,7 +132,8 @@ def demonstrate(settings: Settings, rng: np.random.Generator, per_context: int) 
 
 def act(model: Potential, settings: Settings, z0: Tensor, c: Tensor) -> Tensor:
     """The policy: n Euler steps down U_θ; the action [B, 2] is the last state."""
-    return rollout(lambda z: -model.gradient(z, c), z0, settings.dt, settings.euler_steps)[-1]
+    potential = model.at(c)
+    return rollout(lambda z: -potential.gradient(z), z0, settings.dt, settings.euler_steps)[-1]
 
 
 def bc_loss(model: Potential, settings: Settings, z0: Tensor, c: Tensor, action: Tensor) -> Tensor:
