@@ -39,7 +39,7 @@ clean:
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "setting up .venv from requirements.lock (about three minutes)"
 	@$(PYTHON) -m venv .venv || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
-	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps -r requirements.lock
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-compile --no-deps -r requirements.lock
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -137,6 +137,20 @@ def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
     print(plan_artefact(what, load({"scale": scale})))
 
 
+def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = None, samples: int = 1) -> None:
+    """Write a trained decoder as one ONNX file, which runs without Python.
+
+    Args:
+        manifest: of a training, such as data/laptop/runs/ghost/manifest.json.
+        out: the .onnx file to write.
+        seed: which of its runs; the first if left out.
+        samples: how many at a time: 1 on a robot.
+    """
+    from ghost.export import export as write_file
+
+    print(write_file(manifest, out, seed=seed, samples=samples))
+
+
 def dvc() -> None:
     """Write dvc.yaml from the table: a stage per experiment, figure and table, and one for the paper."""
     from ghost.stages import write_stages
@@ -180,6 +194,7 @@ def main() -> None:
         "ready": ready,
         "bundle": bundle,
         "plan": plan,
+        "export": export,
         "dvc": dvc,
         "snapshot": snapshot,
         "restore": restore,

@@ -131,6 +131,7 @@ def serve(descriptor: int) -> None:
             path.parent.rmdir()
             return
         listener.detach()  # it is the server's; a child has closed its own
+    Path("/proc/self/comm").write_text(request["module"], encoding="ascii")  # its name in top and ps
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
