@@ -1,8 +1,9 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
 # `make test-cluster` starts a Slurm of one node and runs the DAG on it, with faults (as root, on Debian).
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
+# `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
 # `make clean` removes what the pipeline made (not .venv, .venv-groot).
-.PHONY: paper test test-cluster test-groot clean tex
+.PHONY: paper test test-cluster test-groot bench clean tex
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
@@ -28,6 +29,9 @@ test-cluster: .venv/ready tex
 
 test-groot: .venv/ready .venv-groot/ready
 	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot -rs tests/groot
+
+bench: .venv/ready tex
+	snakemake bench
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/cells data/laptop/*.* \

@@ -56,6 +56,7 @@ localrules:
     typeset,
     audit,
     notebook,
+    bench,
     all,
 
 
@@ -68,6 +69,7 @@ onstart:
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/artefacts.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/bench.smk"
 
 
 rule all:

@@ -25,6 +25,7 @@ FIGURES = [
     "libero_per_task",
     "libero_complexity",
     "dwell_time",
+    "growth",  # ours, as tab:benchmarks is
 ]
 TABLES = [
     "theory_method_map",
@@ -36,6 +37,7 @@ TABLES = [
     "ablation",
     "libero10",
     "attractor_tradeoff",
+    "benchmarks",
 ]
 
 

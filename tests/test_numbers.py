@@ -51,8 +51,8 @@ def test_the_stamp_counts_what_is_reduced_or_a_stand_in():
     assert stamp(full, "laptop") == ""
     reduced = {**full, "c": cell("c", "3", reduced=True, stand_ins=["backbone"])}
     said = stamp(reduced, "smoke")
-    assert "REDUCED SCALE (SMOKE): 1 OF 3 CELLS" in said
-    assert "STAND-IN FOR BACKBONE" in said
+    assert "Reduced scale (smoke): 1 of 3 cells" in said
+    assert "stand-in for backbone" in said
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def package(tmp_path, monkeypatch):
 
 
 def clear():
-    for function in (sources._tree, sources.imports, sources.sources, sources.file_hash, sources.code_hash):
+    for function in (sources._facts, sources.imports, sources.sources, sources.code_hash):
         function.cache_clear()
 
 
@@ -77,3 +77,21 @@ def test_bookkeeping_does_not_rerun_runs_but_does_rerun_what_reads_them():
     assert "records.py" not in {path.name for path in sources.sources(*modules, science=True)}
     assert "switch_speed.py" in {path.name for path in sources.sources(*modules, science=True)}
     assert "records.py" in {path.name for path in sources.sources("ghost.summarize")}
+
+
+def test_what_was_parsed_is_kept_and_a_broken_file_of_it_is_parsed_anew(package, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    clear()
+    parsed = sources.code_hash("ghost.a")
+    kept = sorted((tmp_path / "cache/ghost/sources").iterdir())
+    assert len(kept) == 3
+    clear()
+    monkeypatch.setattr(sources.ast, "parse", None)  # nothing is parsed
+    assert sources.code_hash("ghost.a") == parsed
+    monkeypatch.undo()
+    monkeypatch.setattr(sources, "ROOT", package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for path in kept:
+        path.write_text('{"sha256"')
+    clear()
+    assert sources.code_hash("ghost.a") == parsed

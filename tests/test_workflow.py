@@ -153,6 +153,12 @@ def test_editing_what_the_notebook_calls_executes_it_again(project, edited):
     assert "notebook ghost_walkthrough" in planned(project)
 
 
+def test_new_benchmarks_are_read_again(project, edited):
+    edited("data/bench/cache.csv", "sequential,0,", "sequential,0,1")
+    artefacts = {"summarize tab_benchmarks", "tabulate benchmarks", "summarize fig_growth", "plot growth"}
+    assert planned(project) == {"read_bench benchmarks", *artefacts, *AFTER_CELLS}
+
+
 def test_a_comment_reruns_nothing(project, edited):
     edited("src/ghost/simulations/switch_speed.py", "from __future__", "# a remark\nfrom __future__")
     assert planned(project) == set()
@@ -237,7 +243,7 @@ def test_published_numbers_link_to_their_verdicts(project):
 
 def test_the_smoke_pdf_is_stamped_on_every_page(project):
     for page in pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages:
-        assert "REDUCED SCALE (SMOKE)" in page.extract_text()
+        assert "Reduced scale (smoke)" in page.extract_text()
 
 
 def test_every_figure_and_table_is_built(project):

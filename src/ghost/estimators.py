@@ -60,9 +60,10 @@ def mean_where_run(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
 
 
 def mean_std(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """Mean and sample standard deviation over runs, as the paper prints them."""
+    """Mean and sample standard deviation over runs, as the paper prints them; one run has no deviation."""
     average, std, interval = _over_runs(cell, runs)
-    return _estimate(average, cell, len(runs), interval, suffix=f" ± {format(std, cell['digits'])}")
+    spread = f" ± {format(std, cell['digits'])}" if len(runs) > 1 else ""
+    return _estimate(average, cell, len(runs), interval, suffix=spread)
 
 
 def bootstrap(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:

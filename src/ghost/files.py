@@ -73,3 +73,8 @@ def confined(folder: Path, name: str) -> Path:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise GhostError(f"{name!r} leads out of {folder}: refused")
     return path
+
+
+def cache_folder() -> Path:
+    """Of this user and project: what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ghost"

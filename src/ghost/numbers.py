@@ -86,7 +86,8 @@ def stamp(cells: Mapping[str, Mapping[str, Any]], scale: str) -> str:
         said.append(f"reduced scale ({scale}): {reduced} of {len(cells)} cells")
     if stand_ins:
         said.append(f"stand-in for {', '.join(stand_ins)}")
-    return f"{'; '.join(said)}: not comparable with published numbers".upper() if said else ""
+    text = f"{'; '.join(said)}: not comparable with published numbers"
+    return text[0].upper() + text[1:] if said else ""
 
 
 if __name__ == "__main__":

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
+import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from ghost.errors import GhostError
+from ghost.files import cache_folder, write_json
 
 ROOT = Path(__file__).parent  # src/ghost
+FACTS = 1  # raise it when `_facts` finds something else in the same file
 TABLE = ("ghost.experiments", "ghost.table")  # the package and what a line of it is
 BOOKKEEPING = ("ghost.errors", "ghost.files", "ghost.progress", "ghost.records", "ghost.rows", "ghost.sources")
 
@@ -33,26 +38,40 @@ def module_path(module: str) -> Path | None:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    tree = ast.parse(path.read_bytes(), filename=str(path))
+def _facts(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The hash of a file's syntax tree without docstrings, and the modules of ours that it imports.
+
+    Parsing all of our files takes a second or two, so the answer is kept in the user's cache, by the file's content.
+    """
+    content = path.read_bytes()
+    key = hashlib.sha256(f"{FACTS} {sys.version_info[:2]}\n".encode() + content).hexdigest()
+    kept = cache_folder() / "sources" / f"{key}.json"
+    try:
+        told = json.loads(kept.read_bytes())
+        return told["sha256"], tuple(told["imports"])
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: parse
+        tree = ast.parse(content, filename=str(path))
+    found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
             ast.get_docstring(node, clean=False) is not None
         ):
             node.body = node.body[1:] or [ast.Pass()]
-    return tree
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    ours = sorted(name for name in found if name.split(".")[0] == "ghost")
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    with suppress(OSError):  # a cache that cannot be written is none
+        write_json(kept, {"sha256": digest, "imports": ours})
+    return digest, tuple(ours)
 
 
 @cache
 def imports(path: Path) -> frozenset[str]:
     """Modules of ours that a file names in an import, at the top or inside a function."""
-    found: set[str] = set()
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if module_path(name) and not name.startswith(TABLE))
+    return frozenset(name for name in _facts(path)[1] if module_path(name) and not name.startswith(TABLE))
 
 
 @cache
@@ -72,9 +91,8 @@ def sources(*modules: str, science: bool = False) -> tuple[Path, ...]:
     return tuple(sorted({path for module in seen if (path := module_path(module)) is not None}))
 
 
-@cache
 def file_hash(path: Path) -> str:
-    return hashlib.sha256(ast.dump(_tree(path)).encode()).hexdigest()
+    return _facts(path)[0]
 
 
 @cache

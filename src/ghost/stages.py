@@ -78,7 +78,7 @@ def find_stage(name: str) -> Stage:
 def _experiment_stage(row: Experiment, config: Config) -> Stage:
     manifest = config.manifest(row.name)
     needs = [str(config.manifest(need).parent) for need in row.needs]
-    deps = (*ALWAYS, *_code(*row.modules, science=True), *needs)
+    deps = (*ALWAYS, *_code(*row.modules, science=True), *row.reads, *needs)
     return Stage(f"run_{row.name}", deps, (str(manifest),), str(manifest.parent))
 
 

@@ -19,6 +19,7 @@ class Experiment:
     settings: Mapping[str, Any]
     seeds: tuple[int, ...] = (0,)
     needs: tuple[str, ...] = ()  # experiments whose runs are its inputs
+    reads: tuple[str, ...] = ()  # files of the repository that it reads
 
     @property
     def modules(self) -> tuple[str, str]:

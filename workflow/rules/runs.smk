@@ -28,6 +28,7 @@ for step in sorted({row.step for row in scale.experiments}):
         input:
             needs=lambda wildcards: [scale.manifest(need) for need in scale.experiment(wildcards.experiment).needs],
             parts=lambda wildcards: parts(wildcards.experiment),
+            reads=lambda wildcards: list(scale.experiment(wildcards.experiment).reads),
         output:
             manifest=scale.data / "runs/{experiment}/manifest.json",
         log:
@@ -42,10 +43,11 @@ for step in sorted({row.step for row in scale.experiments}):
             python=lambda wildcards: python(wildcards.experiment),
             row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
+            reads=lambda wildcards, input: " ".join(["--reads", *input.reads]) if input.reads else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
         shell:
             "OMP_NUM_THREADS={threads} {params.python} ghost.{params.step} --row {params.row:q} {params.needs}"
-            " --out {output.manifest:q} > {log:q} 2>&1"
+            " {params.reads} --out {output.manifest:q} > {log:q} 2>&1"
 
 
 # One range of shards a job (`--config feature_jobs=8`); then cache_features finds them there. A part is no result: which

@@ -31,6 +31,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +125,9 @@ class FeatureCache:
     def __len__(self) -> int:
         return len(self.state)
 
-    def tokens(self, indices: np.ndarray) -> np.ndarray:
-        """The tokens of these samples [n, T, D] float16, in the order asked for."""
-        return self._gather(self.shards, indices)
+    def tokens(self, indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The tokens of these samples [n, T, D] float16, in the order asked for; into `out`, if one is given."""
+        return self._gather(self.shards, indices, out)
 
     def predicted_action(self, indices: np.ndarray) -> np.ndarray:
         """What the backbone's own head predicts for these samples [n, H, d_a] float32, comparable with `action`."""
@@ -134,15 +135,16 @@ class FeatureCache:
             raise GhostError("the feature cache has no predicted actions: its backbone has no action head")
         return self._gather(self.action_shards, indices)
 
-    def _gather(self, shards: tuple[np.ndarray, ...], indices: np.ndarray) -> np.ndarray:
+    def _gather(self, shards: tuple[np.ndarray, ...], indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         indices = np.asarray(indices, dtype=np.int64)
         if len(indices) and not (indices.min() >= 0 and indices.max() < len(self)):
             raise IndexError(f"samples are 0 to {len(self) - 1}, got {indices.min()} to {indices.max()}")
-        gathered = np.empty((len(indices), *shards[0].shape[1:]), shards[0].dtype)
+        gathered = np.empty((len(indices), *shards[0].shape[1:]), shards[0].dtype) if out is None else out
         shard, row = np.divmod(indices, self.samples_per_shard)
-        for number in np.unique(shard):
-            here = np.flatnonzero(shard == number)
-            gathered[here] = shards[number][row[here]]
+        breaks = np.flatnonzero((np.diff(indices) != 1) | (np.diff(shard) != 0)) + 1
+        for start, stop in pairwise([0, *breaks.tolist(), len(indices)]):  # neighbours in one piece
+            if stop > start:
+                gathered[start:stop] = shards[shard[start]][row[start] : row[start] + stop - start]
         return gathered
 
     def split(self, name: str) -> tuple[np.ndarray, np.ndarray]:

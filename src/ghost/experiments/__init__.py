@@ -17,7 +17,7 @@ To add an experiment: write src/ghost/simulations/<name>.py, add a row beside it
 from __future__ import annotations
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.experiments import analytic, libero, offline, switching
+from ghost.experiments import analytic, benchmarks, libero, offline, switching
 from ghost.table import Artefact, Experiment, check
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -25,6 +25,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *offline.EXPERIMENTS,
     *switching.EXPERIMENTS,
     *libero.EXPERIMENTS,
+    *benchmarks.EXPERIMENTS,
 )
 
 ARTEFACTS: tuple[Artefact, ...] = (
@@ -32,6 +33,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
     *offline.ARTEFACTS,
     *switching.ARTEFACTS,
     *libero.ARTEFACTS,
+    *benchmarks.ARTEFACTS,
 )
 
 check(EXPERIMENTS, ARTEFACTS)

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ghost.errors import GhostError
+from ghost.files import cache_folder
 from ghost.libero.primitives import THINGS, write_primitives
 from ghost.sources import file_hash, module_path
 
@@ -53,10 +54,6 @@ def primitive_assets() -> Assets:
         write_primitives(folder)
         (folder / "complete").touch()
     return Assets(folder, primitive=True)
-
-
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ghost"
 
 
 def package_folder() -> Path:

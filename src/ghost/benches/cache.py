@@ -1,0 +1,95 @@
+"""The feature cache: reading it against copying the same bytes, opening it, and reading more than memory holds.
+
+sequential     all tokens in order, 256 samples at a time, against a copy of the memory-mapped shards
+shuffled       the same samples in random order
+open           opening 512 MB against opening 64 MB: every shard's sha256 is verified, so it is not independent of size
+open/hashing   opening 512 MB against hashing the same bytes with hashlib alone
+bounded        memory of its own that a process takes (not the mapped pages, which the system takes back) after
+               reading 10 GB, against after 1 GB
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from ghost.benches import Pair, Place, interleaved
+from ghost.data.features import SMALL, Encoded, FeatureCache, Sizes, write_shards
+from ghost.outcome import Outcome
+from ghost.records import record_runs
+
+SIZES = Sizes(64, 2048, 64, 17, 32)
+PER_SHARD, AT_A_TIME = 256, 256
+SAMPLE_BYTES = 2 * SIZES.tokens * SIZES.d_token  # 256 KB
+REPEATS = 7
+SMALL_MB, LARGE_MB, FIRST_MB, HUGE_MB = 64, 512, 1024, 10_240
+
+
+def measure(place: Place) -> list[Pair]:
+    small, large = (write(place.scratch / f"cache{mb}", mb) for mb in (SMALL_MB, LARGE_MB))
+    cache = FeatureCache.open(large)
+    buffer = np.empty((AT_A_TIME, SIZES.tokens, SIZES.d_token), np.float16)
+    order = np.random.default_rng(0).permutation(len(cache))
+
+    def copy() -> None:
+        for shard in cache.shards:
+            np.copyto(buffer, shard)
+
+    def read(indices: np.ndarray) -> None:
+        for start in range(0, len(indices), AT_A_TIME):
+            cache.tokens(indices[start : start + AT_A_TIME], out=buffer)
+
+    def hash_all() -> None:
+        for path in sorted(large.parent.glob("seed0/tokens/*.npy")):
+            hashlib.sha256(path.read_bytes()).digest()
+
+    return [
+        *interleaved("sequential", lambda: read(np.arange(len(cache))), copy, REPEATS),
+        *interleaved("shuffled", lambda: read(order), copy, REPEATS),
+        *interleaved("open", lambda: FeatureCache.open(large), lambda: FeatureCache.open(small), REPEATS),
+        *interleaved("open/hashing", lambda: FeatureCache.open(large), hash_all, REPEATS),
+        bounded(cache),
+    ]
+
+
+def write(folder: Path, megabytes: int) -> Path:
+    """A cache of noise, of so many megabytes of tokens; returns its manifest."""
+    samples = megabytes * 2**20 // SAMPLE_BYTES
+    rng = np.random.default_rng(0)
+    facts = {"sizes": asdict(SIZES), "samples_per_shard": PER_SHARD, "task_names": ["noise"]}
+
+    def encode(chosen: slice) -> Encoded:
+        shape = (chosen.stop - chosen.start, SIZES.tokens, SIZES.d_token)
+        return Encoded(rng.random(shape, np.float32).astype(np.float16))
+
+    def run(seed: int, target: Path) -> Outcome:
+        names = write_shards(target, samples, PER_SHARD, encode, facts)
+        arrays = {name: np.zeros(samples, np.int64) for name in SMALL}
+        arrays |= {"state": np.zeros((samples, SIZES.d_state), np.float32)}
+        arrays |= {"action": np.zeros((samples, SIZES.horizon, SIZES.d_action), np.float32)}
+        arrays |= {"action_mask": np.ones(SIZES.d_action, np.uint8)}
+        arrays |= {f"split/sample/{part}": np.arange(samples) for part in ("train", "test")}
+        return Outcome([], arrays, names)
+
+    row = {"name": folder.name, "scale": "bench", "settings": {}, "seeds": [0], "reduced": {}}
+    record_runs(row, ("ghost.benches.cache",), folder / "manifest.json", run)
+    return folder / "manifest.json"
+
+
+def bounded(cache: FeatureCache) -> Pair:
+    """The shards again and again, until so many bytes were read."""
+    taken_mb, read_mb = {}, 0
+    every_mb = AT_A_TIME * SAMPLE_BYTES // 2**20
+    while read_mb < HUGE_MB:
+        start = (read_mb // every_mb * AT_A_TIME) % len(cache)
+        cache.tokens(np.arange(start, start + AT_A_TIME))  # a new array each time
+        read_mb += every_mb
+        if read_mb in (FIRST_MB, HUGE_MB):
+            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+            shared = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[2])
+            taken_mb[read_mb] = (pages - shared) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return Pair("bounded", 0, taken_mb[HUGE_MB], taken_mb[FIRST_MB], "MB")

@@ -1,0 +1,69 @@
+"""How the work grows: seconds for 1, 2, 4 and 8 times as much, each against the least, in turns.
+
+samples/<n>    an epoch of Ghost at laptop widths over n samples
+tokens/<n>     an update with n tokens a sample
+seeds/<n>      an epoch of n seeds, one after the other as a job trains them
+episodes/<n>   n episodes of LIBERO under the same actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ghost.benches import Pair, Place, seconds
+from ghost.benches.rollouts import demonstrate, environment, episode
+from ghost.benches.training import WIDTHS, synthetic
+from ghost.decoders import ghost
+from ghost.experiments.benchmarks import GROWTH
+from ghost.samples import Samples
+from ghost.train import Fit, Training, be_deterministic
+
+REPEATS = 5
+
+
+def measure(place: Place) -> list[Pair]:
+    be_deterministic()
+    return [pair for name in GROWTH for pair in grow(name)]
+
+
+def grow(name: str) -> list[Pair]:
+    least = GROWTH[name]
+    sizes = [least * times for times in (1, 2, 4, 8)]
+    work = {size: WORK[name](size) for size in sizes}
+    pairs = []
+    for repeat in range(-1, REPEATS):
+        taken_s = {size: seconds(act) for size, act in work.items()}
+        if repeat >= 0:
+            pairs += [Pair(f"{name}/{size}", repeat, taken_s[size], taken_s[least], "s") for size in sizes]
+    return pairs
+
+
+def epochs(samples: int = 512, tokens: int = 8, seeds: int = 1) -> Callable[[], object]:
+    """An epoch of every seed, over noise."""
+    sizes, settings, size = WIDTHS["laptop"]
+    data = Samples(synthetic(replace(sizes, tokens=tokens), samples), np.arange(samples))
+    training = Training(10**6, size, 1e-3)
+    fits = [Fit(ghost, settings, training, data, seed, Path("unused"), {}) for seed in range(seeds)]
+
+    def act() -> None:
+        for fit in fits:
+            fit.epoch()
+
+    return act
+
+
+def episodes(count: int) -> Callable[[], object]:
+    actions = demonstrate(environment())
+    return lambda: [episode(actions) for _ in range(count)]
+
+
+WORK: dict[str, Callable[[int], Callable[[], object]]] = {
+    "samples": lambda n: epochs(samples=n),
+    "tokens": lambda n: epochs(tokens=n),
+    "seeds": lambda n: epochs(seeds=n),
+    "episodes": episodes,
+}

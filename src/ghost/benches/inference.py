@@ -1,0 +1,112 @@
+"""Inference: one action chunk at the paper's sizes, random weights, one core.
+
+    ghost_over_mlp/<form>/batch<n>    Ghost and our MLP, both as torch runs them (eager) or both exported
+    exported_over_eager/batch<n>      Ghost in ONNX Runtime and in torch
+    ghost_over_neural_ode/batch<n>    Ghost and the same Neural ODE integrated by torchdiffeq, both eager
+    dit_over_ghost/batch1             the diffusion transformer with its four steps, and Ghost, both eager
+    memory                            resident memory after 10,000 control steps with a persistent latent, and after 100
+
+The ratios hold on the GPU too, where there is one: then what is eager runs there.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torchdiffeq import odeint
+
+from ghost.batch import Batch
+from ghost.benches import Pair, Place, interleaved
+from ghost.decoders import ghost_phase
+from ghost.evaluations.latency import BUILD, PAPER, fits
+from ghost.export import example, session, to_onnx
+
+REPEATS = {1: 60, 64: 8}  # by batch
+DIT_REPEATS = 5
+FEW, MANY = 100, 10_000  # control steps
+
+
+def measure(place: Place) -> list[Pair]:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    with torch.no_grad():
+        pairs = [pair for samples in REPEATS for pair in small(samples, device)]
+        pairs += large(device)
+        return pairs + memory()
+
+
+def small(samples: int, device: torch.device) -> list[Pair]:
+    models = {name: BUILD[name]().eval() for name in ("ghost", "mlp", "neural_ode")}
+    exported = {name: acts_exported(model, samples) for name, model in models.items() if name != "neural_ode"}
+    batch = inputs(models["ghost"], samples, device)
+    eager = {name: acts(model.to(device), batch) for name, model in models.items()}
+    repeats = REPEATS[samples]
+    ode = partial(by_torchdiffeq, models["neural_ode"], batch)
+    return [
+        *interleaved(f"ghost_over_mlp/eager/batch{samples}", eager["ghost"], eager["mlp"], repeats),
+        *interleaved(f"ghost_over_mlp/exported/batch{samples}", exported["ghost"], exported["mlp"], repeats),
+        *interleaved(f"exported_over_eager/batch{samples}", exported["ghost"], eager["ghost"], repeats),
+        *interleaved(f"ghost_over_neural_ode/batch{samples}", eager["ghost"], ode, repeats),
+    ]
+
+
+def large(device: torch.device) -> list[Pair]:
+    """Where 4.3 GB are free."""
+    parameters = 1_068_806_144
+    if not fits(4 * parameters):
+        return []
+    ghost: Any = BUILD["ghost"]().eval().to(device)
+    dit: Any = BUILD["dit"]().eval().to(device)
+    batch, generator = inputs(ghost, 1, device), torch.Generator(device).manual_seed(0)
+    pairs = interleaved("dit_over_ghost/batch1", partial(dit.act, batch, generator), acts(ghost, batch), DIT_REPEATS)
+    del dit
+    gc.collect()
+    return pairs
+
+
+def memory() -> list[Pair]:
+    decoder = ghost_phase.Decoder(ghost_phase.Settings(persistent=True), PAPER).eval()
+    batch, latent, resident_mb = inputs(decoder, 1, torch.device("cpu")), None, {}
+    for step in range(1, MANY + 1):
+        latent = decoder.plan(batch, latent).memory
+        if step in (FEW, MANY):
+            status = Path("/proc/self/status").read_text(encoding="ascii")
+            (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+            resident_mb[step] = int(line.split()[1]) / 1024
+    return [Pair("memory", 0, resident_mb[MANY], resident_mb[FEW], "MB")]
+
+
+def inputs(decoder: Any, samples: int, device: torch.device) -> Batch:
+    told = {name: value.to(device) for name, value in example(decoder, samples).items()}
+    mask = torch.ones(PAPER.d_action, dtype=torch.bool, device=device)
+    nothing = torch.zeros(samples, PAPER.horizon, PAPER.d_action, device=device)
+    return Batch(told["tokens"], told["state"], nothing, mask, torch.zeros(samples, dtype=torch.int64, device=device))
+
+
+def acts(model: Any, batch: Batch) -> Callable[[], object]:
+    def act() -> None:
+        model.act(batch)
+        if batch.state.is_cuda:
+            torch.cuda.synchronize()
+
+    return act
+
+
+def acts_exported(model: Any, samples: int) -> Callable[[], object]:
+    exported = session(to_onnx(model, samples).SerializeToString())
+    given = {name: value.numpy() for name, value in example(model, samples).items()}
+    return lambda: exported.run(None, given)
+
+
+def by_torchdiffeq(model: Any, batch: Batch) -> None:
+    """The Neural ODE's chunk, with the library's own Euler method in place of ours."""
+    e, s = model.compressor(batch.tokens), model.settings
+    times = torch.linspace(0, s.dt * s.steps, s.steps + 1, device=e.device)
+    z = odeint(lambda _, z: model.field(z, e), model.encoder(batch.state), times, method="euler")[-1]
+    model.decode(model.horizon(z).view(len(z), model.sizes.horizon, -1))

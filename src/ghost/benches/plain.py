@@ -1,0 +1,90 @@
+"""Ghost trained as anyone would write it first: one seed, autograd for ∇U, torch.optim.Adam, nothing of our loop.
+
+    python -m ghost.benches.plain --row '{...}' --needs features/manifest.json --seed 0 --out loss.json
+
+The alternative in `ghost.benches.training`. Initial weights and the order of the samples are drawn as in our loop, so
+that the two must end with the same loss.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+from torch import Tensor, nn
+
+from ghost.data.features import FeatureCache
+from ghost.decoders import ghost
+from ghost.files import write_json
+from ghost.train import split_settings
+
+
+class PlainGhost(nn.Module):
+    """The same parameters, with the potential differentiated by autograd at every step."""
+
+    def __init__(self, decoder: ghost.Decoder) -> None:
+        super().__init__()
+        self.parts = decoder
+
+    def forward(self, tokens: Tensor, state: Tensor) -> Tensor:
+        d, s = self.parts, self.parts.settings
+        e = d.compressor(tokens)
+        z = d.encoder(state)
+        for _ in range(s.steps):
+            x = torch.cat([z, e], dim=-1)
+            (slope,) = torch.autograd.grad(mlp(d.potential.layers, x).sum(), z, create_graph=True)
+            z = z + s.dt * (mlp(d.drift.layers, x) - slope)
+        u = d.horizon(z).view(len(z), d.sizes.horizon, -1)
+        return torch.as_tensor(d.decode(u))
+
+
+def mlp(layers: Sequence[nn.Linear], x: Tensor) -> Tensor:
+    x = layers[0](x)
+    for layer in layers[1:]:
+        x = layer(nn.functional.silu(x))
+    return x
+
+
+def main(row: str, needs: Path, seed: int, out: Path) -> None:
+    """Train one seed.
+
+    Args:
+        row: a line of the table, as JSON.
+        needs: manifest of the feature cache.
+        seed: of the run.
+        out: where the last epoch's mean loss is told.
+    """
+    line: dict[str, Any] = json.loads(row)
+    settings, training = split_settings(line["settings"], ghost)
+    torch.set_num_threads(1)
+    cache = FeatureCache.open(needs)
+    indices, _ = cache.split(training.split)
+    tokens = torch.from_numpy(cache.tokens(indices)).float()
+    state, action = torch.from_numpy(cache.state[indices]).float(), torch.from_numpy(cache.action[indices]).float()
+    mask = torch.from_numpy(cache.action_mask)
+    initial, order, *_ = (int(x) for x in np.random.SeedSequence(seed).generate_state(4))
+    torch.manual_seed(initial)
+    model = PlainGhost(ghost.Decoder(settings, cache.sizes))
+    generator = torch.Generator().manual_seed(order)
+    adam = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
+    mean = float("nan")
+    for _ in range(training.epochs):
+        total = 0.0
+        for rows in torch.split(torch.randperm(len(state), generator=generator), training.batch_size):
+            predicted = model(tokens[rows], state[rows])
+            loss = nn.functional.mse_loss(predicted[..., mask], action[rows][..., mask])
+            adam.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            adam.step()
+            total += loss.item() * len(rows)
+        mean = total / len(state)
+    write_json(out, {"loss": mean})
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,0 +1,110 @@
+"""Training: how much of the machine's arithmetic it uses, and all seeds in one job against a plain process per seed.
+
+share/<widths>    matrix FLOP/s of an update of Ghost over those of a large matrix product, both on one core. The
+                  FLOPs are counted by torch from the shapes of what runs, forward and backward.
+seeds             one job that trains five seeds against one process per seed of `ghost.benches.plain`, which is
+                  autograd and torch.optim.Adam as anyone would write it; imports and reading included, one core.
+seeds/loss        the last losses of the two, which must agree
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from ghost.benches import Pair, Place, finish, interleaved, python, seconds
+from ghost.config import load
+from ghost.data.features import FeatureCache, Sizes
+from ghost.decoders import ghost
+from ghost.files import canonical
+from ghost.records import open_runs
+from ghost.samples import Samples
+from ghost.train import Fit, Training, be_deterministic
+
+WIDTHS = {  # name: (sizes, settings, batch)
+    "paper": (Sizes(64, 2048, 64, 17, 32), ghost.Settings(), 32),
+    "laptop": (Sizes(8, 256, 64, 17, 32), ghost.Settings(hidden=128, d_context=32, d_latent=16), 64),
+}
+REPEATS, UPDATES = 12, 10
+SEEDS, EPOCHS, SEED_REPEATS = 5, 20, 2
+MATRIX = 1024
+
+
+def measure(place: Place) -> list[Pair]:
+    be_deterministic()
+    pairs = [pair for widths in WIDTHS for pair in share(widths)]
+    return pairs + all_seeds(place)
+
+
+def share(widths: str) -> list[Pair]:
+    """FLOP/s of an update, and of a product of two matrices."""
+    sizes, settings, size = WIDTHS[widths]
+    samples = Samples(synthetic(sizes, 4 * size), np.arange(4 * size))
+    fit = Fit(ghost, settings, Training(1, size, 1e-3), samples, 0, Path("unused"), {})
+    batch, weights = samples.batch(torch.arange(size)), {"bc": 1.0}
+    with FlopCounterMode(display=False) as counter:
+        fit.step(batch, weights)
+    flops = UPDATES * counter.get_total_flops()
+    a, b = torch.randn(MATRIX, MATRIX), torch.randn(MATRIX, MATRIX)
+
+    def updates() -> None:
+        for _ in range(UPDATES):
+            fit.step(batch, weights)
+
+    taken = interleaved(f"share/{widths}", updates, lambda: a @ b, REPEATS, warm_up=2)
+    return [Pair(p.name, p.repeat, flops / p.ours, 2 * MATRIX**3 / p.reference, "FLOP/s") for p in taken]
+
+
+def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
+    """A cache in memory, of noise."""
+    rng = np.random.default_rng(0)
+    return FeatureCache(
+        state=rng.standard_normal((samples, sizes.d_state), np.float32),
+        action=rng.standard_normal((samples, sizes.horizon, sizes.d_action), np.float32),
+        action_mask=np.arange(sizes.d_action) < 17,
+        task=np.arange(samples) % 10,
+        phase=np.zeros(samples, np.int64),
+        episode=np.arange(samples),
+        timestep=np.zeros(samples, np.int64),
+        task_names=tuple(f"task {k}" for k in range(10)),
+        sizes=sizes,
+        run_id="none",
+        stand_ins=(),
+        splits={},
+        shards=(rng.standard_normal((samples, sizes.tokens, sizes.d_token), np.float32).astype(np.float16),),
+        samples_per_shard=samples,
+    )
+
+
+def all_seeds(place: Place) -> list[Pair]:
+    scale = load({"scale": place.features.parents[2].name}, place.root)
+    row: dict[str, Any] = json.loads(canonical(scale.row("ghost_bc")))
+    row["settings"]["epochs"], row["seeds"] = EPOCHS, list(range(SEEDS))
+    needs = ["--needs", str(place.features)]
+    pairs: list[Pair] = []
+    losses: list[Pair] = []
+    for repeat in range(SEED_REPEATS):
+        out = place.scratch / f"seeds{repeat}" / "manifest.json"
+
+        def ours(out: Path = out) -> None:
+            finish(
+                python(
+                    "-m", "ghost.train", "--row", json.dumps(row), *needs, "--out", str(out), root=place.root, core=0
+                )
+            )
+
+        def reference(folder: Path = out.parent) -> None:
+            for seed in row["seeds"]:
+                told = [*needs, "--seed", str(seed), "--out", str(folder / f"plain{seed}.json")]
+                finish(python("-m", "ghost.benches.plain", "--row", json.dumps(row), *told, root=place.root, core=0))
+
+        pairs.append(Pair("seeds", repeat, seconds(ours), seconds(reference), "s"))
+        for run in open_runs(out):
+            plain = json.loads((out.parent / f"plain{run.seed}.json").read_text(encoding="utf-8"))
+            losses.append(Pair("seeds/loss", len(losses), run.value("train", "loss"), plain["loss"], "loss"))
+    return pairs + losses

@@ -1,0 +1,172 @@
+"""Pairs, their summary and files; what counts as worse; the plain alternatives compute what ours do."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ghost import bench, read_bench
+from ghost.batch import Batch
+from ghost.benches import (
+    Pair,
+    Place,
+    Settings,
+    growth,
+    interleaved,
+    plain,
+    read_pairs,
+    rollouts,
+    summaries,
+    training,
+    write_pairs,
+)
+from ghost.data.features import Sizes
+from ghost.decoders import ghost, neural_ode
+from ghost.errors import GhostError
+from ghost.experiments.benchmarks import GROWTH, LINES, Line
+from trained import train_tiny
+
+ROOT = Path(__file__).parents[2]
+SIZES = Sizes(tokens=3, d_token=12, d_state=7, horizon=4, d_action=6)
+
+
+def pairs(name, ratios, reference=2.0):
+    return [Pair(name, k, ratio * reference, reference, "s") for k, ratio in enumerate(ratios)]
+
+
+def test_the_two_sides_take_turns_and_the_first_does_not_count():
+    said = []
+    found = interleaved("x", lambda: said.append("ours"), lambda: said.append("theirs"), repeats=3)
+    assert said == ["ours", "theirs"] * 4
+    assert [pair.repeat for pair in found] == [0, 1, 2]
+    assert all(pair.ours > 0 and pair.unit == "s" for pair in found)
+
+
+def test_a_summary_is_of_the_ratios_of_pairs():
+    (found,) = summaries([Pair("x", 0, 1, 1, "s"), Pair("x", 1, 20, 10, "s"), Pair("x", 2, 300, 100, "s")])
+    assert (found.ratio, found.low, found.high) == (2.0, 1.5, 2.5)  # not of medians, which would be 2
+    assert (found.ours, found.reference, found.repeats) == (20, 10, 3)
+
+
+def test_files_give_back_what_was_written(tmp_path):
+    written = [*pairs("a/b", [0.5, 0.25]), Pair("c", 0, 1e12, 3.0, "FLOP/s")]
+    write_pairs(tmp_path / "x.csv", written)
+    assert read_pairs(tmp_path / "x.csv") == written
+    (tmp_path / "y.csv").write_text("name,repeat\nx,0\n")
+    with pytest.raises(GhostError, match=r"y.csv is not a file of `make bench`"):
+        read_pairs(tmp_path / "y.csv")
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "now", "worse"),
+    [
+        (Line(), [1.0, 1.0, 1.0], [1.3, 1.3, 1.3], True),
+        (Line(), [1.0, 1.0, 1.0], [1.2, 1.2, 1.2], False),
+        (Line(), [1.0, 1.0, 1.0], [0.5, 1.3, 1.9], False),  # its lower quartile is not above
+        (Line(), [1.0, 1.0, 1.0], [0.5, 0.5, 0.5], False),
+        (Line(larger_is_better=True), [1.0, 1.0, 1.0], [0.7, 0.7, 0.7], True),
+        (Line(larger_is_better=True), [1.0, 1.0, 1.0], [2.0, 2.0, 2.0], False),
+    ],
+)
+def test_a_regression_is_a_ratio_that_got_worse_beyond_its_spread(line, before, now, worse):
+    (a,), (b,) = summaries(pairs("x", before)), summaries(pairs("x", now))
+    assert bench.regressed(line, a, b) == worse
+
+
+def test_the_command_names_what_got_worse(tmp_path, monkeypatch, capsys):
+    measured = iter([pairs("sequential", [1.0, 1.1, 1.2]), pairs("sequential", [2.0, 2.1, 2.2])])
+    monkeypatch.setattr("ghost.benches.cache.measure", lambda place: next(measured))
+    assert bench.bench(tmp_path / "m.json", tmp_path, ("cache",)) == 0
+    assert "goal at most 1.3: met" in capsys.readouterr().out
+    assert bench.bench(tmp_path / "m.json", tmp_path, ("cache",)) == 1
+    said = capsys.readouterr().out
+    assert "MISSED" in said
+    assert "worse: cache/sequential: 1.1 before, 2.1 now" in said
+    with pytest.raises(GhostError, match="no bench 'cach'; did you mean cache"):
+        bench.bench(tmp_path / "m.json", tmp_path, ("cach",))
+
+
+def test_the_report_reads_every_line_and_fits_the_growth():
+    goals = {name: line.goal for name, line in LINES.items()}
+    found = {bench: [] for bench in ("growth", *(name.split("/")[0] for name in LINES))}
+    for name in LINES:
+        of, rest = name.split("/", 1)
+        found[of] += pairs(rest, [0.5, 0.7, 0.6])
+    for name, least in GROWTH.items():
+        found["growth"] += [Pair(f"{name}/{least * n}", 0, 3 * n**1.5, 3, "s") for n in (1, 2, 4, 8)]
+    outcome = read_bench.outcome(found, Settings(goals, tuple(GROWTH)))
+    values = {(row.condition, row.metric): row.value for row in outcome.rows}
+    assert values["cache/sequential", "ratio"] == pytest.approx(0.6)
+    assert values["cache/sequential", "goal"] == 1.3
+    assert ("cache/open", "goal") not in values
+    assert values["growth/tokens", "exponent"] == pytest.approx(1.5)
+    np.testing.assert_allclose(outcome.arrays["growth/tokens/sizes"], [16, 32, 64, 128])
+    with pytest.raises(GhostError, match="data/bench lacks cache/bounded; run `make bench`"):
+        read_bench.outcome({**found, "cache": []}, Settings({"cache/bounded": 1.0}, ()))
+
+
+def test_the_plain_ghost_is_ours():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        decoder = ghost.Decoder(ghost.Settings(hidden=16, d_context=8, d_latent=6), SIZES)
+        batch = Batch(
+            torch.randn(5, 3, 12), torch.randn(5, 7), torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(5)
+        )
+    torch.testing.assert_close(plain.PlainGhost(decoder)(batch.tokens, batch.state), decoder.act(batch))
+
+
+def test_torchdiffeq_integrates_the_same_ode():
+    from torchdiffeq import odeint
+
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        decoder = neural_ode.Decoder(neural_ode.Settings(hidden=16, d_context=8, d_latent=6), SIZES)
+        tokens, state = torch.randn(5, 3, 12), torch.randn(5, 7)
+        batch = Batch(tokens, state, torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(5))
+        e = decoder.compressor(tokens)
+        z = odeint(lambda _, z: decoder.field(z, e), decoder.encoder(state), torch.linspace(0, 1, 6), method="euler")
+        torch.testing.assert_close(torch.stack(list(z)), decoder.latents(batch))
+
+
+def test_an_update_is_slower_than_a_matrix_product_but_not_by_much():
+    found = training.share("laptop")
+    assert all(pair.unit == "FLOP/s" and 0.01 < pair.ratio < 1.5 for pair in found)
+
+
+def test_growing_work_is_measured_against_the_least(monkeypatch):
+    monkeypatch.setattr(growth, "REPEATS", 1)
+    found = growth.grow("samples")
+    assert [pair.name for pair in found] == [f"samples/{n}" for n in (256, 512, 1024, 2048)]
+    assert found[0].ratio == 1
+
+
+def test_five_seeds_end_with_the_losses_of_plain_autograd(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "EPOCHS", 2)
+    monkeypatch.setattr(training, "SEEDS", 2)
+    monkeypatch.setattr(training, "SEED_REPEATS", 1)
+    features = train_tiny(tmp_path / "data/smoke/runs")["features"]
+    found = training.all_seeds(Place(ROOT, features, tmp_path))
+    losses = [pair for pair in found if pair.name == "seeds/loss"]
+    assert len(losses) == 2
+    for pair in losses:
+        assert pair.ratio == pytest.approx(1, rel=1e-3)
+    assert json.loads((tmp_path / "seeds0/plain0.json").read_text())["loss"] > 0
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    threads = torch.get_num_threads()
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.slow
+def test_the_two_steppings_of_libero_agree_over_a_short_way(monkeypatch):
+    monkeypatch.setattr(rollouts, "STEPS", 10)
+    actions = rollouts.demonstrate(rollouts.environment())
+    mine, way = rollouts.episode(actions)
+    theirs, _ = rollouts.plain_episode(actions)
+    assert np.linalg.norm(mine - theirs) < 0.02 * way
