@@ -127,7 +127,7 @@ def rollout(row: str, out: Path, needs: tuple[Path, Path]) -> None:
         "row": {key: value for key, value in line.items() if key != "seeds"},
         "needs": [sha256(path) for path in needs],
         "code": code_hash(*modules, science=True),
-        "assets": assets.primitive,
+        **assets.facts,
     }
     progress = Progress("episodes")
 
@@ -146,7 +146,8 @@ def rollout(row: str, out: Path, needs: tuple[Path, Path]) -> None:
             progress(done, len(jobs) * len(line["seeds"]), f"{good} of {len(found)} succeeded")
         write_text(folder / EPISODES, _csv([asdict(episode) for episode, _ in found]))
         write_text(folder / TIMING, _csv([{"condition": e.condition, "trial": e.trial, "wall_s": s} for e, s in found]))
-        return Outcome(rows_of([episode for episode, _ in found], demonstrated), files=(EPISODES,))
+        rows = rows_of([episode for episode, _ in found], demonstrated)
+        return Outcome(rows, files=(EPISODES,), facts=assets.facts)
 
     stand_ins = {name for path in needs for name in open_runs(path)[0].record()["stand_ins"]}
     record_runs(line, modules, out, run, inputs=needs, stand_ins=stand_ins | set(assets.stand_ins))

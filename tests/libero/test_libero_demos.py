@@ -25,6 +25,7 @@ def test_a_data_set_of_successes(libero_runs):
     assert set(np.unique(episode.columns["phase"])) <= {0, 1, 2, 3}
     assert np.abs(episode.action).max() <= 1  # intended, without the disturbance
     assert set(run.record()["stand_ins"]) == {"LIBERO demonstrations", "LIBERO assets"}
+    assert run.record()["facts"] == {"libero_assets": "primitives"}
 
 
 @pytest.mark.slow

@@ -60,6 +60,6 @@ def test_what_is_not_there_is_one_line(manifest, libero_runs, tmp_path, monkeypa
         film(manifest, 8, 0, None, out)
     with pytest.raises(GhostError, match="seed 3 is not there; there are 2"):
         film(manifest, 5, 0, 3, out)
-    with pytest.raises(GhostError, match="^mlp: "):
+    with pytest.raises(GhostError, match=r"^mlp: "):
         film(libero_runs["mlp"], 5, 0, None, out)
     assert not out.exists()

@@ -80,7 +80,8 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     """Write the data set into the run's folder."""
     jobs = [(task, number) for task in settings.tasks for number in range(settings.attempts)]
     progress, attempts = Progress("attempts"), []
-    work = partial(_kept_attempt, settings, find_assets(), seed, folder / PARTS)
+    assets = find_assets()
+    work = partial(_kept_attempt, settings, assets, seed, folder / PARTS)
     for attempt in run_all(work, jobs, workers()):
         attempts.append(attempt)
         progress(len(attempts), len(jobs), f"task {attempt.task}")
@@ -120,7 +121,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         tasks=[TASKS[task].instruction for task in settings.tasks],
     )
     shutil.rmtree(folder / PARTS)
-    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in names))
+    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in names), facts=assets.facts)
 
 
 def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: tuple[int, int]) -> Attempt:
@@ -128,7 +129,7 @@ def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, j
     task, number = job
     alike = {key: value for key, value in asdict(settings).items() if key not in ("tasks", "attempts")}
     code = code_hash("ghost.libero.demos", science=True)
-    known = canonical({**alike, "seed": seed, "assets": assets.primitive, "code": code})
+    known = canonical({**alike, "seed": seed, **assets.facts, "code": code})
     identity = np.frombuffer(hashlib.sha256(known.encode()).digest(), np.uint8)
     path = folder / f"T{task}_{number:03d}.npz"
     if path.is_file():

@@ -187,6 +187,7 @@ class Pick:
     carry: float  # and with the thing
     reference: tuple[float, float, float] = (0.0, 0.0, 0.0)  # in the thing's own frame
     near: float = 0.02  # how well it must lie in the plane
+    inside: str = ""  # a basket, in which it may lie anywhere: `near` is measured from its middle
     exact: float = 0.012  # and before it is put down
     turned: bool = False  # arrive with the fingers along x
     slow: float = 0.4  # when putting down
@@ -194,14 +195,15 @@ class Pick:
     def __call__(self, look: Look) -> Move | None:
         grip, target = self.grip(look, self.thing), self.place(look)
         point = look.at(self.thing) + look.axes(self.thing) @ np.array(self.reference)
-        away, off = _flat(point - target), look.hand - grip.at
-        yaw = grip.yaw
+        off, yaw = look.hand - grip.at, grip.yaw
+        away = _flat(point - (look.at(self.inside) if self.inside else target))
         if away < self.near and point[2] < target[2] + 0.012:  # it is there
             if np.linalg.norm(off) > 0.06 or look.opening > min(WIDE_OPEN, grip.width + 0.025):
                 return None
-            return Move(
-                look.hand + vector(0, 0, 0.002), _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt
-            )
+            to = look.hand + vector(0, 0, 0.002)
+            if self.inside:  # not onto its wall while the fingers open
+                to[:2] += (target - point)[:2]
+            return Move(to, _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt)
         if np.linalg.norm(off) < 0.03 and grip.width - 0.008 < look.opening < grip.width + 0.006:
             return self._bring(look, grip, target, point)
         left = _turn_left(look, yaw, grip.tilt)
@@ -239,6 +241,11 @@ class Pick:
 
 def on(place: str, x: float, y: float, z: float) -> Callable[[Look], np.ndarray]:
     return lambda look: look.at(place) + vector(x, y, z)
+
+
+def into_basket(thing: str, grip: Callable[[Look, str], Grip], x: float, y: float, z: float) -> Pick:
+    """Let go so far off the basket's middle and above its bottom, the fingers still above its rim."""
+    return Pick(thing, grip, on("basket", x, y, z), 0.66, 0.70, near=0.06, inside="basket", exact=0.006)
 
 
 # ------------------------------------------------------------------------------------------------- knob, drawer, door
@@ -358,20 +365,12 @@ STOVE_TOP = 0.0255 + 0.0662  # of a pot's origin above the cook region
 PACKET = packet(0.0426, 0.003)
 PARTS: tuple[tuple[Part, ...], ...] = (
     (
-        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
-        Pick("tomato_sauce", can, on("basket", 0.022, 0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
+        into_basket("alphabet_soup", can, -0.022, -0.022, 0.155),
+        into_basket("tomato_sauce", can, 0.022, 0.022, 0.155),
     ),
     (
-        Pick(
-            "cream_cheese",
-            packet(0.0426, 0.003, 0.028),
-            on("basket", 0.0, -0.022, 0.130),
-            0.66,
-            0.70,
-            near=0.05,
-            exact=0.006,
-        ),
-        Pick("butter", packet(0.0396, 0.003), on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
+        into_basket("cream_cheese", packet(0.0426, 0.003, 0.028), 0.0, -0.022, 0.130),
+        into_basket("butter", packet(0.0396, 0.003), 0.0, 0.022, 0.130),
     ),
     (turn_knob, Pick("moka_pot", pot, on("stove", 0.01, 0.0, STOVE_TOP), 1.12, 1.20, near=0.03)),
     (Pick("bowl", bowl, on("drawer", 0.02, -0.018, -0.016), 1.05, 1.10, near=0.03, turned=True, slow=0.5), push_drawer),
@@ -397,8 +396,8 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Pick("white_mug", WHITE_MUG, on("plate", 0.0, 0.0, 0.006), 0.60, 0.64, near=0.02),
     ),
     (
-        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
-        Pick("cream_cheese", PACKET, on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
+        into_basket("alphabet_soup", can, -0.022, -0.022, 0.155),
+        into_basket("cream_cheese", PACKET, 0.0, 0.022, 0.130),
     ),
     (
         Pick("other_moka_pot", pot, on("stove", 0.048, 0.01, STOVE_TOP), 1.12, 1.20, near=0.025),

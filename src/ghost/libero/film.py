@@ -15,7 +15,7 @@ import numpy as np
 
 from ghost.data.lerobot_writer import write_video
 from ghost.errors import GhostError
-from ghost.libero.assets import STAND_IN, find_assets
+from ghost.libero.assets import find_assets
 from ghost.libero.demos import FPS
 from ghost.libero.environment import CAMERAS, Environment
 from ghost.records import Run, open_runs
@@ -32,7 +32,7 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
     record = run.record()
     settings = read_settings({"name": record["experiment"], "settings": record["settings"]}, Settings)
     assets = find_assets()
-    if assets.primitive != (STAND_IN in record["stand_ins"]):
+    if assets.facts != record.get("facts"):
         raise GhostError(f"{manifest}: its episodes ran on other assets than {assets.folder}")
     jobs = {(job.task, job.trial): job for job in trials(settings) if job.told == job.task}
     job = _chosen(jobs, (task, trial), f"{manifest}: (task, trial)")
