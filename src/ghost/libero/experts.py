@@ -98,6 +98,15 @@ def _along(direction: np.ndarray) -> float:
     return float((yaw + RIGHT_ANGLE) % np.pi - RIGHT_ANGLE)
 
 
+def _closing(look: Look) -> bool:
+    return bool(look.finger_speed[0] - look.finger_speed[1] < -0.02)
+
+
+def _grasp_slack(look: Look) -> float:
+    """How far off the hand may be when it closes: more once the fingers move, or a push would open them again."""
+    return 0.02 if _closing(look) else 0.012
+
+
 def _flat(vector: np.ndarray) -> float:
     """Length in the plane of the table."""
     return float(np.hypot(vector[0], vector[1]))
@@ -198,19 +207,21 @@ class Pick:
         off, yaw = look.hand - grip.at, grip.yaw
         away = _flat(point - (look.at(self.inside) if self.inside else target))
         if away < self.near and point[2] < target[2] + 0.012:  # it is there
-            if np.linalg.norm(off) > 0.06 or look.opening > min(WIDE_OPEN, grip.width + 0.025):
+            if np.linalg.norm(off) > 0.06:
                 return None
-            to = look.hand + vector(0, 0, 0.002)
-            if self.inside:  # not onto its wall while the fingers open
+            opened = look.opening > min(WIDE_OPEN, grip.width + 0.025)
+            to = look.hand + vector(0, 0, 0.05 if opened else 0.002)  # straight up, or the fingers would tip it over
+            if self.inside and not opened:  # not onto its wall
                 to[:2] += (target - point)[:2]
             return Move(to, _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt)
         if np.linalg.norm(off) < 0.03 and grip.width - 0.008 < look.opening < grip.width + 0.006:
             return self._bring(look, grip, target, point)
         left = _turn_left(look, yaw, grip.tilt)
-        if _flat(off) < 0.012 and abs(off[2]) < 0.012 and left < 0.2:
-            if look.opening > grip.width - 0.008:
+        slack = _grasp_slack(look)
+        if _flat(off) < slack and abs(off[2]) < slack and left < 0.2:
+            if look.opening > WIDE_OPEN or _closing(look):
                 return Move(grip.at, yaw, CLOSE, GRASP, grip.tilt, speed=0.5)
-            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, REACH, grip.tilt)  # closed on nothing
+            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, REACH, grip.tilt)  # closed on nothing, or too wide
         slack = 0.025 if off[2] < 0.07 else 0.006  # once it is low a neighbour that stands close is pushed aside
         wrong = max(0.0, _flat(off) - slack) + 0.06 * max(0.0, left - 0.1)
         to = grip.at + vector(0, 0, min(0.10, 3.0 * wrong))
@@ -264,7 +275,7 @@ def turn_knob(look: Look) -> Move | None:
     if np.linalg.norm(off) < 0.025 and look.opening < 0.031:
         return Move(middle, yaw + 0.35, CLOSE, CARRY)
     left = _turn_left(look, yaw)
-    if np.linalg.norm(off) < 0.012 and left < 0.2:
+    if np.linalg.norm(off) < _grasp_slack(look) and left < 0.2:
         return Move(middle, yaw, CLOSE, GRASP, speed=0.5)
     wrong = max(0.0, _flat(off) - 0.006) + 0.06 * max(0.0, left - 0.1)
     return Move(middle + vector(0, 0, min(0.08, 3.0 * wrong)), yaw, OPEN, REACH, speed=1.0 if wrong > 0.02 else 0.6)
@@ -324,7 +335,7 @@ def mug_into_oven(look: Look) -> Move | None:
                 to[1] -= 0.03
         return Move(to, -RIGHT_ANGLE, CLOSE, CARRY, OVEN_TILT, speed=0.6)
     left = _turn_left(look, -RIGHT_ANGLE, OVEN_TILT)
-    if np.linalg.norm(off) < 0.012 and left < 0.2:
+    if np.linalg.norm(off) < _grasp_slack(look) and left < 0.2:
         return Move(grip, -RIGHT_ANGLE, CLOSE, GRASP, OVEN_TILT, speed=0.5)
     approach = np.array([0.0, np.sin(OVEN_TILT), -np.cos(OVEN_TILT)])
     along = float(off @ approach)  # negative: still before the mug
