@@ -17,6 +17,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -141,11 +142,11 @@ def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, j
                 )
                 return Attempt(task, number, int(kept["init_state"]), bool(kept["success"]), columns, videos)
     attempt = _attempt(settings, assets, seed, job)
-    arrays = {f"column/{name}": value for name, value in attempt.columns.items()}
+    arrays: dict[str, Any] = {f"column/{name}": value for name, value in attempt.columns.items()}
     arrays |= {f"video/{name}": value for name, value in attempt.videos.items()}
-    facts = {"identity": identity, "init_state": attempt.init_state, "success": attempt.success}
+    arrays |= {"identity": identity, "init_state": attempt.init_state, "success": attempt.success}
     with atomic(path) as temporary:
-        np.savez_compressed(temporary, **facts, **arrays)
+        np.savez_compressed(temporary, **arrays)
     return attempt
 
 
