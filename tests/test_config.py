@@ -19,6 +19,14 @@ def test_what_a_scale_makes_smaller_is_known(root):
     assert reduced["epochs"]["here"] < 2000
 
 
+def test_episodes_in_libero_are_shared_where_a_scale_says_so(root):
+    loaded = config.load({"scale": "closed_loop", "workers": 3}, root)
+    names = ("libero_demos", "libero_mlp", "libero_mlp_rollout", "dual_arm")
+    assert [loaded.threads(name) for name in names] == [3, 1, 3, 1]
+    assert config.load({}, root).threads("libero_mlp_rollout") == 1
+    assert str(loaded.pdf).startswith("data/closed_loop/")  # not over the project's own
+
+
 def test_every_scale_file_loads(root):
     for scale in config.SCALES:
         config.load({"scale": scale}, root)

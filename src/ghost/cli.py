@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def audit(
 
     Args:
         cell: a cell such as fig:switch_speed/ghost_n5/steps_to_converge, or a prefix such as fig:switch_speed.
-        scale: smoke, laptop or paper.
+        scale: smoke, laptop, closed_loop or paper.
         run: everything that rests on the run whose id begins so.
         seed: everything that rests on runs with this seed.
         host: everything that rests on runs of this machine.
@@ -59,7 +60,7 @@ def claims(
 
     Args:
         claim: a claim such as tab:lightweight/CVAE/p, a prefix, or a verdict; all, counted, if left out.
-        scale: smoke, laptop or paper.
+        scale: smoke, laptop, closed_loop or paper.
         json: every verdict as JSON.
         fail_on: verdicts that fail; `--fail-on different inconsistent` for more.
     """
@@ -101,7 +102,7 @@ def ready(scale: str = "laptop") -> int:
     """What keeps the report from being camera-ready; exit code 1 if anything does.
 
     Args:
-        scale: smoke, laptop or paper.
+        scale: smoke, laptop, closed_loop or paper.
     """
     from ghost.config import load
     from ghost.readiness import blockers
@@ -116,7 +117,7 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
 
     Args:
         out: the zip to write.
-        scale: smoke, laptop or paper.
+        scale: smoke, laptop, closed_loop or paper.
     """
     from ghost.audit.bundle import bundle as write_bundle
     from ghost.config import load
@@ -129,7 +130,7 @@ def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
 
     Args:
         what: a figure or table such as fig:diagnostic, or paper.
-        scale: smoke, laptop or paper.
+        scale: smoke, laptop, closed_loop or paper.
     """
     from ghost.config import load
     from ghost.plan import plan as plan_artefact
@@ -149,6 +150,28 @@ def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = N
     from ghost.export import export as write_file
 
     print(write_file(manifest, out, seed=seed, samples=samples))
+
+
+def film(
+    manifest: tyro.conf.Positional[Path],
+    task: int,
+    trial: int = 0,
+    seed: int | None = None,
+    out: Path = Path("film.mp4"),
+) -> None:
+    """Play a recorded LIBERO episode again and film it; needs OpenGL.
+
+    Args:
+        manifest: of a rollout, such as data/laptop/runs/libero_mlp_rollout/manifest.json.
+        task: 0 to 9.
+        trial: which of the task's.
+        seed: of the training; the first when left out.
+        out: the video to write, .mp4.
+    """
+    os.environ.setdefault("MUJOCO_GL", "glfw" if "DISPLAY" in os.environ else "egl")  # MuJoCo reads it when imported
+    from ghost.libero.film import film as film_episode
+
+    print(film_episode(manifest, task, trial, seed, out))
 
 
 def dvc() -> None:
@@ -195,6 +218,7 @@ def main() -> None:
         "bundle": bundle,
         "plan": plan,
         "export": export,
+        "film": film,
         "dvc": dvc,
         "snapshot": snapshot,
         "restore": restore,

@@ -21,7 +21,8 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.experiments import EXPERIMENTS, groot
 from ghost.table import Experiment
 
-SCALES = ("smoke", "laptop", "paper")
+SCALES = ("smoke", "laptop", "closed_loop", "paper")
+AT_HOME = ("laptop", "paper")  # scales whose figures and PDF are the project's own
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
 
@@ -36,6 +37,7 @@ class Config:
     backbone: str = "standin"
     groot_python: str = GROOT_PYTHON
     feature_jobs: int = 1  # that share the caching of features
+    workers: int = 1  # processes that share the episodes of a job in LIBERO
     camera_ready: bool = False  # refuse what a draft only marks
 
     @property
@@ -44,8 +46,8 @@ class Config:
 
     @property
     def home(self) -> Path:
-        """Smoke keeps to its own folder, so that a test never overwrites a PDF that somebody reads."""
-        return self.data if self.scale == "smoke" else Path()
+        """Where figures and PDF go. A test, or a scale for one target, never overwrites a PDF that somebody reads."""
+        return Path() if self.scale in AT_HOME else self.data
 
     @property
     def figures(self) -> Path:
@@ -70,6 +72,11 @@ class Config:
     def in_groot(self, name: str) -> bool:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
         return self.experiment(name).module == groot.MODULE
+
+    def threads(self, name: str) -> int:
+        """Cores that a job asks for. Episodes are independent: any number of workers gives the same rows."""
+        row = self.experiment(name)
+        return self.workers if row.step == "rollout" or row.module == "ghost.libero.demos" else 1
 
     def manifest(self, name: str) -> Path:
         return self.data / "runs" / name / "manifest.json"
@@ -136,8 +143,9 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
                 kept = found[0].settings.keys() - table.own[name] | {"seeds"}
                 settings = {key: value for key, value in settings.items() if key in kept}
             rows = [_resized(row, settings) if row.name == name else row for row in rows]
-    jobs, ready = int(chosen.get("feature_jobs", 1)), str(overrides.get("camera_ready", False)).lower() == "true"
-    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, jobs, ready)
+    jobs, workers = int(chosen.get("feature_jobs", 1)), int(chosen.get("workers", 1))
+    ready = str(overrides.get("camera_ready", False)).lower() == "true"
+    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, jobs, workers, ready)
 
 
 def find_groot_python(config: Config) -> str:

@@ -23,7 +23,7 @@ import hashlib
 import importlib
 import io
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from ghost.errors import GhostError, exit_on_error
 from ghost.files import canonical, read_json, sha256, write_json, write_text
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.demos import TRAINING_STATES
+from ghost.libero.environment import Environment
 from ghost.libero.episodes import environment, run_all, workers
 from ghost.libero.experts import PHASES
 from ghost.libero.policy import Policy
@@ -126,7 +127,7 @@ def rollout(row: str, out: Path, needs: tuple[Path, Path]) -> None:
         "row": {key: value for key, value in line.items() if key != "seeds"},
         "needs": [sha256(path) for path in needs],
         "code": code_hash(*modules, science=True),
-        "assets": assets.primitive,
+        **assets.facts,
     }
     progress = Progress("episodes")
 
@@ -145,7 +146,8 @@ def rollout(row: str, out: Path, needs: tuple[Path, Path]) -> None:
             progress(done, len(jobs) * len(line["seeds"]), f"{good} of {len(found)} succeeded")
         write_text(folder / EPISODES, _csv([asdict(episode) for episode, _ in found]))
         write_text(folder / TIMING, _csv([{"condition": e.condition, "trial": e.trial, "wall_s": s} for e, s in found]))
-        return Outcome(rows_of([episode for episode, _ in found], demonstrated), files=(EPISODES,))
+        rows = rows_of([episode for episode, _ in found], demonstrated)
+        return Outcome(rows, files=(EPISODES,), facts=assets.facts)
 
     stand_ins = {name for path in needs for name in open_runs(path)[0].record()["stand_ins"]}
     record_runs(line, modules, out, run, inputs=needs, stand_ins=stand_ins | set(assets.stand_ins))
@@ -195,7 +197,7 @@ def _episode(
         if known["identity"] == identity:
             return Episode(**known["episode"]), known["wall_s"]
     start_s = time.monotonic()
-    policy = _policy(settings.backbone, needs, chosen)
+    policy = load_policy(settings.backbone, needs, chosen)
     seed = -1 if settings.ensemble else open_runs(needs[1])[chosen[0]].seed
     episode = play(settings, assets, policy, seed, trial)
     wall_s = round(time.monotonic() - start_s, 3)
@@ -203,8 +205,15 @@ def _episode(
     return episode, wall_s
 
 
-def play(settings: Settings, assets: Assets, policy: Policy, training_seed: int, trial: Trial) -> Episode:
-    """Act until LIBERO's check holds or the steps are used up."""
+def play(
+    settings: Settings,
+    assets: Assets,
+    policy: Policy,
+    training_seed: int,
+    trial: Trial,
+    watch: Callable[[Environment], None] = lambda env: None,
+) -> Episode:
+    """Act until LIBERO's check holds or the steps are used up. `watch` is shown the scene before every step."""
     init_state = TRAINING_STATES + trial.trial % HELD_OUT_STATES
     environment_seed, policy_seed = (
         int(x) for x in np.random.SeedSequence([trial.task, trial.trial]).generate_state(2)
@@ -221,12 +230,14 @@ def play(settings: Settings, assets: Assets, policy: Policy, training_seed: int,
             actions, phase = policy.plan(env.look(), TASKS[told].instruction, env.render)
             chunk = list(actions[: settings.execute])
             phases.append(phase)
+        watch(env)
         env.step(chunk.pop(0))
         steps += 1
         success = env.success()
     settled = success
     if success:
         for _ in range(SETTLING_STEPS):
+            watch(env)
             env.step(np.array([0.0] * 6 + [-1.0]))
         settled = env.success()
     told_phases = "" if -1 in phases else " ".join(map(str, phases))
@@ -246,7 +257,8 @@ def play(settings: Settings, assets: Assets, policy: Policy, training_seed: int,
 
 
 @cache
-def _policy(backbone: str, needs: tuple[Path, Path], chosen: tuple[int, ...]) -> Policy:
+def load_policy(backbone: str, needs: tuple[Path, Path], chosen: tuple[int, ...]) -> Policy:
+    """What acts: the decoders of the chosen runs, and the backbone of the features that they were trained on."""
     torch.set_num_threads(1)  # sums split over threads round differently
     module = importlib.import_module(f"ghost.backbones.{backbone}")
     made = open_runs(needs[0])[0].record()["settings"]

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from ghost.errors import GhostError
 from ghost.libero.assets import primitive_assets
 from ghost.libero.control import torques
 from ghost.libero.environment import Environment
@@ -83,6 +84,16 @@ def test_what_is_seen(env):
     assert {name for name in THINGS if look.present(name)} == {"yellow_mug", "book", "caddy"}
     assert look.axes("book").T @ look.axes("book") == pytest.approx(np.eye(3), abs=1e-9)
     assert 0.07 < look.opening < 0.081
+
+
+def test_without_opengl_a_picture_is_one_line(env, monkeypatch):
+    def no_library(*arguments):
+        raise AttributeError("'NoneType' object has no attribute 'eglQueryString'")
+
+    monkeypatch.setattr("mujoco.Renderer", no_library)
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    with pytest.raises(GhostError, match=r"no OpenGL for pictures \(MUJOCO_GL='egl'\): 'NoneType'"):
+        env.render("agentview")
 
 
 @pytest.mark.slow

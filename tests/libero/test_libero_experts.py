@@ -5,7 +5,8 @@ import pytest
 
 from ghost.libero.assets import primitive_assets
 from ghost.libero.environment import Environment
-from ghost.libero.experts import GRASP, PHASES, REACH, expert
+from ghost.libero.experts import DOWN, GRASP, PHASES, PLACE, REACH, expert
+from ghost.libero.tasks import THINGS, Look
 
 pytest_plugins = ("libero_fixtures",)
 
@@ -36,6 +37,50 @@ def test_the_book_into_the_caddy():
     assert set(phases) <= set(range(len(PHASES)))
     recovered, _ = attempt(env, 5, 42, push_at=12)
     assert recovered
+
+
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # a can whose own y axis points up
+
+
+def seen(hand, opening, speed=0.0, **at):
+    """A look at things that stand upright, the hand hanging down at yaw 0."""
+    things = np.zeros((len(THINGS), 9))
+    for name, position in at.items():
+        things[list(THINGS).index(name)] = [*position, *UPRIGHT]
+    fingers = np.array([opening, -opening]) / 2
+    return Look(np.array(hand), DOWN, fingers, np.array([speed, -speed]) / 2, things, np.zeros(3))
+
+
+BASKET, SAUCE = (0.0, 0.25, 0.43), (0.1, 0.0, 0.475)
+
+
+@pytest.mark.parametrize(("x", "y", "z", "part"), [(0.03, 0.03, 0.06, 1), (-0.02, 0.0, 0.06, 1), (0.07, 0.0, 0.19, 0)])
+def test_a_can_is_done_wherever_it_lies_in_the_basket_but_not_on_its_rim(x, y, z, part):
+    soup = np.add(BASKET, (x, y, z))
+    intent = expert(0, seen((0.0, 0.0, 0.7), 0.08, alphabet_soup=soup, tomato_sauce=SAUCE, basket=BASKET))
+    assert intent.phase == 4 * part + REACH
+
+
+def test_what_was_put_down_is_left_straight_up():
+    soup = np.add(BASKET, (-0.022, -0.022, 0.15))
+    hand = np.add(soup, (0.0, 0.0, 0.01))
+    opening = {"alphabet_soup": soup, "tomato_sauce": SAUCE, "basket": BASKET}
+    letting_go = expert(0, seen(np.add(hand, (0.01, 0.0, 0.0)), 0.064, **opening))
+    assert (letting_go.phase, letting_go.action[6]) == (PLACE, -1)
+    left = expert(0, seen(hand, 0.075, **opening))
+    assert left.action[:2] == pytest.approx(0)
+    assert left.action[2] > 0.5
+
+
+STOPPED = [(0.079, 0.0, 1), (0.07, -0.1, 1), (0.07, 0.0, -1), (0.02, 0.0, -1)]
+
+
+@pytest.mark.parametrize(("opening", "speed", "grip"), STOPPED)
+def test_fingers_that_stop_on_the_wrong_thing_open_again(opening, speed, grip):
+    soup = (0.0, 0.0, 0.475)
+    hand = (0.0, 0.0, 0.485)
+    intent = expert(0, seen(hand, opening, speed, alphabet_soup=soup, tomato_sauce=SAUCE, basket=BASKET))
+    assert intent.action[6] == grip
 
 
 @pytest.mark.slow

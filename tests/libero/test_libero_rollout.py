@@ -36,6 +36,7 @@ def test_every_policy_acts(name, libero_runs, tmp_path):
     assert episode["steps"] == "12"
     assert (episode["phases"] == "") == (name in ("mlp", "ghost"))
     assert {"LIBERO assets", "GR00T N1.5 backbone"} <= set(runs[0].record()["stand_ins"])
+    assert runs[0].record()["facts"] == {"libero_assets": "primitives"}
     assert runs[0].value("T5", "success") in (0.0, 1.0)
 
 

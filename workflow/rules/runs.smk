@@ -37,7 +37,7 @@ for step in sorted({row.step for row in scale.experiments}):
             experiment="|".join(row.name for row in scale.experiments if row.step == step),
         conda:
             conda_of(step)
-        threads: 1
+        threads: lambda wildcards: scale.threads(wildcards.experiment)
         params:
             step=step,
             python=lambda wildcards: python(wildcards.experiment),

@@ -2,18 +2,20 @@
 
 `$GHOST_LIBERO_ASSETS` names a folder with LIBERO's asset tree (its hub: lerobot/libero-assets); so does a folder
 `assets` inside the installed package, where LIBERO itself puts them. Without either the primitives are written, once,
-into the user's cache folder. Records say which: the primitives are a stand-in.
+into the user's cache folder. Records say which: the primitives are a stand-in, of other assets they have the hash.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from ghost.errors import GhostError
-from ghost.files import cache_folder
+from ghost.files import cache_folder, sha256
 from ghost.libero.primitives import THINGS, write_primitives
 from ghost.sources import file_hash, module_path
 
@@ -29,6 +31,11 @@ class Assets:
     @property
     def stand_ins(self) -> list[str]:
         return [STAND_IN] if self.primitive else []
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What records say of them. The primitives are code of ours, which has its own hash there."""
+        return {"libero_assets": "primitives" if self.primitive else tree_hash(self.folder)}
 
 
 def find_assets() -> Assets:
@@ -54,6 +61,14 @@ def primitive_assets() -> Assets:
         write_primitives(folder)
         (folder / "complete").touch()
     return Assets(folder, primitive=True)
+
+
+@cache
+def tree_hash(folder: Path) -> str:
+    """Of the names and bytes of all files below."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{path.relative_to(folder).as_posix()} {sha256(path)}" for path in files]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def package_folder() -> Path:

@@ -6,19 +6,25 @@ An attempt starts from one of the init states 0 to 39; the last ten are kept for
 an AR(1) noise on its actions, and now and then a burst of random steps, from which the expert recovers. What is
 recorded as the action is what the expert intends at each step, not what was executed. Attempts that end without
 success are left out. The sub-phase of the expert stands at each step in the column `phase`.
+
+Finished attempts are kept in `parts` until all are written, so that a killed run goes on behind them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import shutil
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ghost.data.lerobot import ACTION
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.errors import GhostError
+from ghost.files import atomic, canonical
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.environment import CAMERAS
 from ghost.libero.episodes import environment, run_all, workers
@@ -28,11 +34,12 @@ from ghost.libero.tasks import TASKS
 from ghost.outcome import Outcome, Row
 from ghost.progress import Progress
 from ghost.rows import at_least_one
+from ghost.sources import code_hash
 
 STAND_IN = "LIBERO demonstrations"
 TRAINING_STATES = 40  # of the 50 official init states
 FPS = 20
-FOLDER = "dataset"
+FOLDER, PARTS = "dataset", "parts"
 PERSISTENCE = 0.8  # of the noise, from step to step
 TURNING = 0.3  # rotations are disturbed less
 BURST_STEPS, BURST_SIZE = 4, 0.6
@@ -74,7 +81,9 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     """Write the data set into the run's folder."""
     jobs = [(task, number) for task in settings.tasks for number in range(settings.attempts)]
     progress, attempts = Progress("attempts"), []
-    for attempt in run_all(partial(_attempt, settings, find_assets(), seed), jobs, workers()):
+    assets = find_assets()
+    work = partial(_kept_attempt, settings, assets, seed, folder / PARTS)
+    for attempt in run_all(work, jobs, workers()):
         attempts.append(attempt)
         progress(len(attempts), len(jobs), f"task {attempt.task}")
     rows = []
@@ -112,7 +121,33 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         robot="Panda in LIBERO",
         tasks=[TASKS[task].instruction for task in settings.tasks],
     )
-    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in names))
+    shutil.rmtree(folder / PARTS)
+    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in names), facts=assets.facts)
+
+
+def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: tuple[int, int]) -> Attempt:
+    """One attempt, or what an earlier try kept of it; how many there are of others makes no difference to it."""
+    task, number = job
+    alike = {key: value for key, value in asdict(settings).items() if key not in ("tasks", "attempts")}
+    code = code_hash("ghost.libero.demos", science=True)
+    known = canonical({**alike, "seed": seed, **assets.facts, "code": code})
+    identity = np.frombuffer(hashlib.sha256(known.encode()).digest(), np.uint8)
+    path = folder / f"T{task}_{number:03d}.npz"
+    if path.is_file():
+        with np.load(path) as kept:
+            if np.array_equal(kept["identity"], identity):
+                columns, videos = (
+                    {key.removeprefix(kind): kept[key] for key in kept.files if key.startswith(kind)}
+                    for kind in ("column/", "video/")
+                )
+                return Attempt(task, number, int(kept["init_state"]), bool(kept["success"]), columns, videos)
+    attempt = _attempt(settings, assets, seed, job)
+    arrays: dict[str, Any] = {f"column/{name}": value for name, value in attempt.columns.items()}
+    arrays |= {f"video/{name}": value for name, value in attempt.videos.items()}
+    arrays |= {"identity": identity, "init_state": attempt.init_state, "success": attempt.success}
+    with atomic(path) as temporary:
+        np.savez_compressed(temporary, **arrays)
+    return attempt
 
 
 def _attempt(settings: Settings, assets: Assets, seed: int, job: tuple[int, int]) -> Attempt:

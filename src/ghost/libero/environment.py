@@ -30,6 +30,7 @@ import mujoco
 import numpy as np
 import yaml
 
+from ghost.errors import GhostError
 from ghost.libero.assets import Assets, package_folder
 from ghost.libero.control import torques
 from ghost.libero.tasks import JOINTS, TASKS, THINGS, Look, Task
@@ -162,7 +163,11 @@ class Environment:
     def render(self, camera: str) -> np.ndarray:
         """An image [IMAGE, IMAGE, 3] uint8; needs OpenGL (MUJOCO_GL=egl or osmesa where there is no display)."""
         if self._renderer is None:
-            self._renderer = mujoco.Renderer(self.model, IMAGE, IMAGE)
+            try:
+                self._renderer = mujoco.Renderer(self.model, IMAGE, IMAGE)
+            except (ImportError, AttributeError, RuntimeError, mujoco.FatalError) as error:  # each backend has its own
+                backend = os.environ.get("MUJOCO_GL", "")
+                raise GhostError(f"no OpenGL for pictures (MUJOCO_GL={backend!r}): {error}") from None
             self._option = mujoco.MjvOption()
             self._option.geomgroup[0] = 0  # what touches; group 1 is what is seen
         self._renderer.update_scene(self.data, camera, self._option)

@@ -98,6 +98,15 @@ def _along(direction: np.ndarray) -> float:
     return float((yaw + RIGHT_ANGLE) % np.pi - RIGHT_ANGLE)
 
 
+def _closing(look: Look) -> bool:
+    return bool(look.finger_speed[0] - look.finger_speed[1] < -0.02)
+
+
+def _grasp_slack(look: Look) -> float:
+    """How far off the hand may be when it closes: more once the fingers move, or a push would open them again."""
+    return 0.02 if _closing(look) else 0.012
+
+
 def _flat(vector: np.ndarray) -> float:
     """Length in the plane of the table."""
     return float(np.hypot(vector[0], vector[1]))
@@ -187,6 +196,7 @@ class Pick:
     carry: float  # and with the thing
     reference: tuple[float, float, float] = (0.0, 0.0, 0.0)  # in the thing's own frame
     near: float = 0.02  # how well it must lie in the plane
+    inside: str = ""  # a basket, in which it may lie anywhere: `near` is measured from its middle
     exact: float = 0.012  # and before it is put down
     turned: bool = False  # arrive with the fingers along x
     slow: float = 0.4  # when putting down
@@ -194,21 +204,24 @@ class Pick:
     def __call__(self, look: Look) -> Move | None:
         grip, target = self.grip(look, self.thing), self.place(look)
         point = look.at(self.thing) + look.axes(self.thing) @ np.array(self.reference)
-        away, off = _flat(point - target), look.hand - grip.at
-        yaw = grip.yaw
+        off, yaw = look.hand - grip.at, grip.yaw
+        away = _flat(point - (look.at(self.inside) if self.inside else target))
         if away < self.near and point[2] < target[2] + 0.012:  # it is there
-            if np.linalg.norm(off) > 0.06 or look.opening > min(WIDE_OPEN, grip.width + 0.025):
+            if np.linalg.norm(off) > 0.06:
                 return None
-            return Move(
-                look.hand + vector(0, 0, 0.002), _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt
-            )
+            opened = look.opening > min(WIDE_OPEN, grip.width + 0.025)
+            to = look.hand + vector(0, 0, 0.05 if opened else 0.002)  # straight up, or the fingers would tip it over
+            if self.inside and not opened:  # not onto its wall
+                to[:2] += (target - point)[:2]
+            return Move(to, _hand_yaw(look) if self.turned else yaw, OPEN, PLACE, grip.tilt)
         if np.linalg.norm(off) < 0.03 and grip.width - 0.008 < look.opening < grip.width + 0.006:
             return self._bring(look, grip, target, point)
         left = _turn_left(look, yaw, grip.tilt)
-        if _flat(off) < 0.012 and abs(off[2]) < 0.012 and left < 0.2:
-            if look.opening > grip.width - 0.008:
+        slack = _grasp_slack(look)
+        if _flat(off) < slack and abs(off[2]) < slack and left < 0.2:
+            if look.opening > WIDE_OPEN or _closing(look):
                 return Move(grip.at, yaw, CLOSE, GRASP, grip.tilt, speed=0.5)
-            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, REACH, grip.tilt)  # closed on nothing
+            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, REACH, grip.tilt)  # closed on nothing, or too wide
         slack = 0.025 if off[2] < 0.07 else 0.006  # once it is low a neighbour that stands close is pushed aside
         wrong = max(0.0, _flat(off) - slack) + 0.06 * max(0.0, left - 0.1)
         to = grip.at + vector(0, 0, min(0.10, 3.0 * wrong))
@@ -241,6 +254,11 @@ def on(place: str, x: float, y: float, z: float) -> Callable[[Look], np.ndarray]
     return lambda look: look.at(place) + vector(x, y, z)
 
 
+def into_basket(thing: str, grip: Callable[[Look, str], Grip], x: float, y: float, z: float) -> Pick:
+    """Let go so far off the basket's middle and above its bottom, the fingers still above its rim."""
+    return Pick(thing, grip, on("basket", x, y, z), 0.66, 0.70, near=0.06, inside="basket", exact=0.006)
+
+
 # ------------------------------------------------------------------------------------------------- knob, drawer, door
 
 
@@ -257,7 +275,7 @@ def turn_knob(look: Look) -> Move | None:
     if np.linalg.norm(off) < 0.025 and look.opening < 0.031:
         return Move(middle, yaw + 0.35, CLOSE, CARRY)
     left = _turn_left(look, yaw)
-    if np.linalg.norm(off) < 0.012 and left < 0.2:
+    if np.linalg.norm(off) < _grasp_slack(look) and left < 0.2:
         return Move(middle, yaw, CLOSE, GRASP, speed=0.5)
     wrong = max(0.0, _flat(off) - 0.006) + 0.06 * max(0.0, left - 0.1)
     return Move(middle + vector(0, 0, min(0.08, 3.0 * wrong)), yaw, OPEN, REACH, speed=1.0 if wrong > 0.02 else 0.6)
@@ -317,7 +335,7 @@ def mug_into_oven(look: Look) -> Move | None:
                 to[1] -= 0.03
         return Move(to, -RIGHT_ANGLE, CLOSE, CARRY, OVEN_TILT, speed=0.6)
     left = _turn_left(look, -RIGHT_ANGLE, OVEN_TILT)
-    if np.linalg.norm(off) < 0.012 and left < 0.2:
+    if np.linalg.norm(off) < _grasp_slack(look) and left < 0.2:
         return Move(grip, -RIGHT_ANGLE, CLOSE, GRASP, OVEN_TILT, speed=0.5)
     approach = np.array([0.0, np.sin(OVEN_TILT), -np.cos(OVEN_TILT)])
     along = float(off @ approach)  # negative: still before the mug
@@ -358,20 +376,12 @@ STOVE_TOP = 0.0255 + 0.0662  # of a pot's origin above the cook region
 PACKET = packet(0.0426, 0.003)
 PARTS: tuple[tuple[Part, ...], ...] = (
     (
-        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
-        Pick("tomato_sauce", can, on("basket", 0.022, 0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
+        into_basket("alphabet_soup", can, -0.022, -0.022, 0.155),
+        into_basket("tomato_sauce", can, 0.022, 0.022, 0.155),
     ),
     (
-        Pick(
-            "cream_cheese",
-            packet(0.0426, 0.003, 0.028),
-            on("basket", 0.0, -0.022, 0.130),
-            0.66,
-            0.70,
-            near=0.05,
-            exact=0.006,
-        ),
-        Pick("butter", packet(0.0396, 0.003), on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
+        into_basket("cream_cheese", packet(0.0426, 0.003, 0.028), 0.0, -0.022, 0.130),
+        into_basket("butter", packet(0.0396, 0.003), 0.0, 0.022, 0.130),
     ),
     (turn_knob, Pick("moka_pot", pot, on("stove", 0.01, 0.0, STOVE_TOP), 1.12, 1.20, near=0.03)),
     (Pick("bowl", bowl, on("drawer", 0.02, -0.018, -0.016), 1.05, 1.10, near=0.03, turned=True, slow=0.5), push_drawer),
@@ -397,8 +407,8 @@ PARTS: tuple[tuple[Part, ...], ...] = (
         Pick("white_mug", WHITE_MUG, on("plate", 0.0, 0.0, 0.006), 0.60, 0.64, near=0.02),
     ),
     (
-        Pick("alphabet_soup", can, on("basket", -0.022, -0.022, 0.170), 0.66, 0.70, near=0.05, exact=0.006),
-        Pick("cream_cheese", PACKET, on("basket", 0.0, 0.022, 0.130), 0.66, 0.70, near=0.05, exact=0.006),
+        into_basket("alphabet_soup", can, -0.022, -0.022, 0.155),
+        into_basket("cream_cheese", PACKET, 0.0, 0.022, 0.130),
     ),
     (
         Pick("other_moka_pot", pot, on("stove", 0.048, 0.01, STOVE_TOP), 1.12, 1.20, near=0.025),

@@ -1,0 +1,72 @@
+"""Film one recorded episode: `ghost film data/<scale>/runs/libero_mlp_rollout/manifest.json --task 8 --out film.mp4`.
+
+The episode is played again from its seeds, so it ends as its row of `episodes.csv` says; where it does not, because
+code or libraries are others now, that is an error. Needs OpenGL: libegl1 or libosmesa6, and MUJOCO_GL=osmesa for that.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ghost.data.lerobot_writer import write_video
+from ghost.errors import GhostError
+from ghost.libero.assets import find_assets
+from ghost.libero.demos import FPS
+from ghost.libero.environment import CAMERAS, Environment
+from ghost.records import Run, open_runs
+from ghost.rollout import EPISODES, Settings, load_policy, play, trials
+from ghost.rows import read_settings
+
+Thing = TypeVar("Thing")
+
+
+def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> str:
+    """Write the film, both cameras side by side, and say how the episode ended."""
+    runs = {run.seed: run for run in open_runs(manifest)}
+    run = _chosen(runs, min(runs) if seed is None else seed, f"{manifest}: seed")
+    record = run.record()
+    settings = read_settings({"name": record["experiment"], "settings": record["settings"]}, Settings)
+    assets = find_assets()
+    if assets.facts != record.get("facts"):
+        raise GhostError(f"{manifest}: its episodes ran on other assets than {assets.folder}")
+    jobs = {(job.task, job.trial): job for job in trials(settings) if job.told == job.task}
+    job = _chosen(jobs, (task, trial), f"{manifest}: (task, trial)")
+    needs = _needs(run)
+    seeds = [other.seed for other in open_runs(needs[1])]
+    chosen = tuple(number for number, seed in enumerate(seeds) if settings.ensemble or seed == run.seed)
+    policy = load_policy(settings.backbone, needs, chosen)
+    frames: list[np.ndarray] = []
+
+    def watch(env: Environment) -> None:
+        frames.append(np.concatenate([env.render(camera) for camera in CAMERAS], axis=1))
+
+    episode = play(settings, assets, policy, -1 if settings.ensemble else run.seed, job, watch)
+    with run.path(EPISODES).open(encoding="utf-8") as lines:
+        row = next(
+            line for line in csv.DictReader(lines) if (line["condition"], line["trial"]) == (job.condition, str(trial))
+        )
+    ended = "succeeded" if episode.success else "failed"
+    if (row["success"], row["steps"]) != (str(episode.success), str(episode.steps)):
+        raise GhostError(f"{job.name} {ended} after {episode.steps} steps, not as {EPISODES} of {run.folder} has it")
+    write_video(out, [np.stack(frames)], fps=FPS)
+    return f"{out}: task {task}, trial {trial} {ended} after {episode.steps} steps, as recorded"
+
+
+def _needs(run: Run) -> tuple[Path, Path]:
+    """The manifests of the features and of the training: the one that was trained on the other."""
+    paths = [Path(name) for name in run.record()["inputs"]]
+    for features, trained in (paths, paths[::-1]):
+        if str(features) in open_runs(trained)[0].record()["inputs"]:
+            return features, trained
+    raise GhostError(f"{run.folder}/manifest.json: no rollout, none of its inputs was trained on the other")
+
+
+def _chosen(known: Mapping[Any, Thing], wanted: Any, what: str) -> Thing:
+    if wanted not in known:
+        raise GhostError(f"{what} {wanted} is not there; there are {', '.join(map(str, list(known)[:8]))}")
+    return known[wanted]
