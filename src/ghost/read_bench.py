@@ -1,6 +1,6 @@
 """What `make bench` measured last, as a run: `python -m ghost.read_bench --row '{...}' --reads ...csv --out ...`.
 
-Benchmarks want a quiet machine and a quarter of an hour, so the pipeline does not run them: it reads their files, which
+Benchmarks want a quiet machine and ten minutes, so the pipeline does not run them: it reads their files, which
 are kept in the repository. Rows have the median ratio of each line with its quartiles, our value, and the goal; what
 grows is fitted by a power law.
 """

@@ -95,7 +95,7 @@ def states(folder: Path, experiment: str) -> list[tuple[str, float]]:
 
 def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_build, tmp_path):
     folder = small_laptop(tmp_path / "whole")
-    said = ended_well(start(folder, site, *LITERAL), 600)
+    said = ended_well(start(folder, site, *LITERAL), 900)
     assert re.search(r"(\d+) of \1 jobs done", said)
     assert repeatable(folder) == repeatable(whole_build)
     assert (folder / "paper/ghost.pdf").exists() or shutil.which("latexmk") is None

@@ -31,7 +31,7 @@ WIDTHS = {  # name: (sizes, settings, batch)
     "laptop": (Sizes(8, 256, 64, 17, 32), ghost.Settings(hidden=128, d_context=32, d_latent=16), 64),
 }
 REPEATS, UPDATES = 12, 10
-SEEDS, EPOCHS, SEED_REPEATS = 5, 20, 2
+SEEDS, EPOCHS, SEED_REPEATS = 5, 10, 2
 MATRIX = 1024
 
 

@@ -19,15 +19,13 @@ class Line:
     digits: str = ".2f"  # of the ratio
     goal: float = 0.0  # 0: none
     larger_is_better: bool = False
-    of_ours: bool = False  # the goal is for our value itself, in its unit
 
     @property
     def goal_text(self) -> str:
         return f"{'at least' if self.larger_is_better else 'at most'} {self.goal:g}"
 
     def met(self, found: Summary) -> bool:
-        value = found.ours if self.of_ours else found.ratio
-        return value >= self.goal if self.larger_is_better else value <= self.goal
+        return found.ratio >= self.goal if self.larger_is_better else found.ratio <= self.goal
 
 
 LINES: Mapping[str, Line] = {
@@ -51,13 +49,6 @@ LINES: Mapping[str, Line] = {
     "rollouts/episodes/core": Line(),
     "rollouts/drift": Line(".4f"),
     "rollouts/dark_room": Line(",.0f", 0, True),
-    "dag/overhead": Line(".2f", 1.15),
-    "dag/no_op": Line(".2f", 3.0, of_ours=True),
-    "dag/plan": Line(".1f", 60.0, of_ours=True),
-    "dag/audit": Line(),
-    "dag/end_to_end/set_up": Line(),
-    "dag/end_to_end/compute": Line(),
-    "dag/end_to_end/typeset": Line(),
 }
 SHOWN = ("ratio", "low", "high")  # median, quartiles
 GROWTH = {"samples": 256, "tokens": 16, "seeds": 1, "episodes": 1}  # the least of each, which is doubled three times
@@ -74,8 +65,6 @@ def _lines() -> tuple[Cell, ...]:
         cells += [Cell(f"{name}/{metric}", "benchmarks", metric, name, digits=line.digits) for metric in SHOWN]
         if line.goal:
             cells.append(Cell(f"{name}/goal", "benchmarks", "goal", name, digits=".2g"))
-        if line.of_ours:
-            cells.append(Cell(f"{name}/ours", "benchmarks", "ours", name, digits=".1f", unit="s"))
     return tuple(cells)
 
 
