@@ -1,4 +1,5 @@
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,13 +33,13 @@ def values(outcome):
 @pytest.fixture
 def bowl(small_ghost):
     """A ghost with U = |z|² and no drift: |∇U| = 2 |z|, and a step of 0.2 keeps 3/5 of z."""
-    small_ghost.potential.gradient = lambda z, e: 2 * z
-    small_ghost.drift.forward = lambda z, e: torch.zeros_like(z)
+    small_ghost.potential.at = lambda e: SimpleNamespace(gradient=lambda z: 2 * z)
+    small_ghost.drift.at = lambda e: torch.zeros_like
     return small_ghost
 
 
 def test_a_bowl_contracts_as_computed_by_hand(cache, bowl):
-    bowl.drift.forward = lambda z, e: torch.full_like(z, 1e-9)  # a drift to divide by
+    bowl.drift.at = lambda e: lambda z: torch.full_like(z, 1e-9)  # a drift to divide by
     found = values(run(cache, bowl))
     assert found["flow", "contraction_percent"] == pytest.approx(100 * (1 - 0.6**3), rel=1e-4)
     assert found["flow", "monotone_share"] == found["flow", "distance_monotone_share"] == 1
@@ -56,7 +57,7 @@ def test_a_bowl_contracts_as_computed_by_hand(cache, bowl):
 
 
 def test_a_hill_does_not_contract(cache, small_ghost):
-    small_ghost.potential.gradient = lambda z, e: -2 * z
+    small_ghost.potential.at = lambda e: SimpleNamespace(gradient=lambda z: -2 * z)
     found = values(run(cache, small_ghost))
     assert found["flow", "contraction_percent"] < 0
     assert found["flow", "continued_distance"] > 1

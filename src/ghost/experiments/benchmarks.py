@@ -64,7 +64,7 @@ def _lines() -> tuple[Cell, ...]:
     for name, line in LINES.items():
         cells += [Cell(f"{name}/{metric}", "benchmarks", metric, name, digits=line.digits) for metric in SHOWN]
         if line.goal:
-            cells.append(Cell(f"{name}/goal", "benchmarks", "goal", name, digits=".2g"))
+            cells.append(Cell(f"{name}/goal", "benchmarks", "goal", name, digits=".3g"))
     return tuple(cells)
 
 
