@@ -20,6 +20,14 @@ ROOT = Path(__file__).parents[1]
 SMOKE = ("--config", "scale=smoke")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a cluster or GR00T's environment is slow too: `-m "not slow"` leaves it out."""
+    for item in items:
+        if item.get_closest_marker("cluster") or item.get_closest_marker("groot"):
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def root() -> Path:
     return ROOT
