@@ -97,6 +97,17 @@ def repeatable(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture
+def torch_as_it_was():
+    """For tests of what makes torch deterministic and single-threaded."""
+    import torch
+
+    threads = torch.get_num_threads()
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
 def tiny_row() -> dict:
     """A line of the table for an experiment that does not exist, two seeds."""
     return {

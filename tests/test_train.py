@@ -25,18 +25,11 @@ from ghost.records import open_runs, record_runs
 from ghost.samples import Samples
 from ghost.train import Fit, Training, choose, split_settings, train
 
+pytestmark = pytest.mark.usefixtures("torch_as_it_was")
 SIZES = {"tokens": 2, "d_token": 6, "d_state": 4, "horizon": 3, "d_action": 5}
 N = 60
 GHOST = {"hidden": 12, "d_context": 6, "d_latent": 4, "steps": 2}
 TRAINING = {"split": "sample", "epochs": 4, "batch_size": 16, "learning_rate": 1e-3}
-
-
-@pytest.fixture(autouse=True)
-def as_it_was():
-    threads = torch.get_num_threads()
-    yield
-    torch.use_deterministic_algorithms(False)
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

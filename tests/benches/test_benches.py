@@ -29,6 +29,7 @@ from ghost.experiments.benchmarks import GROWTH, LINES, Line
 from trained import train_tiny
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("torch_as_it_was")
 SIZES = Sizes(tokens=3, d_token=12, d_state=7, horizon=4, d_action=6)
 
 
@@ -157,14 +158,6 @@ def test_five_seeds_end_with_the_losses_of_plain_autograd(tmp_path, monkeypatch)
     for pair in losses:
         assert pair.ratio == pytest.approx(1, rel=1e-3)
     assert json.loads((tmp_path / "seeds0/plain0.json").read_text())["loss"] > 0
-
-
-@pytest.fixture(autouse=True)
-def as_it_was():
-    threads = torch.get_num_threads()
-    yield
-    torch.use_deterministic_algorithms(False)
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.slow
