@@ -1,9 +1,11 @@
 """Slurm jobs that outlive the scheduler's bad moments: `executor: ghost-slurm` in the profile.
 
-Submission and job steps are those of snakemake-executor-plugin-slurm. What it does badly is waiting: it takes sacct
-whenever the binary exists, also where no accounting answers; when a status query fails it forgets the jobs, so that the
-run hangs for ever; a submission during an outage uses up a job's retries. Here each check takes sacct or squeue,
-whichever answers; while neither does, jobs are kept and submissions wait. Snakemake finds this package by its name.
+Submission is that of snakemake-executor-plugin-slurm. What it does badly is waiting: it takes sacct whenever the binary
+exists, also where no accounting answers; when a status query fails it forgets the jobs, so that the run hangs for ever;
+a submission during an outage uses up a job's retries. Here each check takes sacct or squeue, whichever answers; while
+neither does, jobs are kept and submissions wait. A job is one Snakemake that runs the rule's command, where the plugin's
+own starts a second one by srun: no rule here uses MPI, and a start takes two seconds, or fails while the controller is
+away. Snakemake finds this package by its name.
 """
 
 import subprocess
@@ -57,6 +59,10 @@ class Executor(SlurmExecutor):  # type: ignore[misc]
     def get_account_arg(self, job: Any) -> Iterator[str]:
         """The site's account, or none: the parent would guess one, with three warnings for each job."""
         yield from super().get_account_arg(job) if job.resources.get("slurm_account") else [""]
+
+    def additional_general_args(self) -> str:
+        """What the job's Snakemake is told besides: run the rule yourself."""
+        return "--executor local"
 
     def format_job_exec(self, job: Any) -> str:
         """The job's command line, after the site's own line. It stands in double quotes, hence the `\\$`."""

@@ -183,10 +183,7 @@ def test_retries_used_up_name_the_job_and_its_log(node, site, tmp_path):
 
 
 def test_a_dead_controller_is_waited_for(node, site, tmp_path):
-    """Killed while jobs run: none is forgotten, and the run ends well.
-
-    A job whose step wants to begin just then fails, since srun needs the controller; it is tried again.
-    """
+    """Killed while jobs run: none is forgotten, and the run ends well."""
     folder = copy_project(tmp_path / "outage")
     process = start(folder, site, "snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "all")
     saved = node.state / "controller/job_state"
