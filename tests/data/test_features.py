@@ -5,7 +5,7 @@ from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, wri
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.outcome import Outcome
-from ghost.records import record_runs
+from ghost.records import Run, record_runs
 
 N, T, D = 23, 3, 4
 TOKENS = np.random.default_rng(0).normal(size=(N, T, D)).astype(np.float16)
@@ -80,13 +80,26 @@ def test_bad_shards_are_refused_by_name(manifest):
     altered[-3] ^= 1
     for content in (good[:-10], bytes(altered), two.read_bytes(), b""):
         one.write_bytes(content)
+        cache = FeatureCache.open(manifest)
         with pytest.raises(GhostError, match=r"tokens/00001\.npy is not the file that its manifest lists"):
-            FeatureCache.open(manifest)
+            cache.tokens(np.arange(N))
+        np.testing.assert_array_equal(cache.tokens(np.arange(5)), TOKENS[:5])  # the first shard is right
     one.unlink()
     with pytest.raises(GhostError, match=r"tokens/00001\.npy is missing"):
         FeatureCache.open(manifest)
     one.write_bytes(good)
-    assert len(FeatureCache.open(manifest)) == N
+    np.testing.assert_array_equal(FeatureCache.open(manifest).tokens(np.arange(N)), TOKENS)
+
+
+def test_opening_reads_no_shard_and_reading_verifies_each_once(manifest, monkeypatch):
+    verified = []
+    path = Run.path
+    monkeypatch.setattr(Run, "path", lambda run, name: (verified.append(name), path(run, name))[1])
+    cache = FeatureCache.open(manifest)
+    assert not [name for name in verified if name.startswith("tokens/")]
+    for _ in range(2):
+        cache.tokens(np.array([22, 6, 7]))
+    assert [name for name in verified if name.startswith("tokens/")] == ["tokens/00004.npy", "tokens/00001.npy"]
 
 
 def test_a_foreign_index_is_refused(manifest):

@@ -23,13 +23,13 @@ Files of the run's folder: tokens/<shard>.npy, each [samples_per_shard, T, D] fl
 actions/<shard>.npy, likewise [samples_per_shard, H, d_a] float32, what the backbone's own action head predicts, where
 it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, with their
 hashes as they are finished, from which a killed run goes on; the small arrays in arrays.safetensors. The manifest has
-the sha256 of each; all are verified when the cache is opened.
+the sha256 of each; a shard is verified when it is first read, so opening a cache takes the same time at any size.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -67,7 +67,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class FeatureCache:
-    """A finished cache, verified. Arrays are whole and small, except the tokens, which are gathered when asked for."""
+    """A finished cache. Arrays are whole and small, except the tokens, which are gathered when asked for."""
 
     state: np.ndarray  # [N, 64] float32
     action: np.ndarray  # [N, H, 32] float32
@@ -81,13 +81,15 @@ class FeatureCache:
     run_id: str
     stand_ins: tuple[str, ...]  # of the data set and the backbone, for the records of what is trained on them
     splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
-    shards: tuple[np.ndarray, ...]  # memory-mapped, each [samples_per_shard, T, D] float16
+    shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, T, D] float16
     samples_per_shard: int
-    action_shards: tuple[np.ndarray, ...] = ()  # likewise [samples_per_shard, H, d_a] float32; none: it has no head
+    action_shards: (
+        Shards | tuple[np.ndarray, ...]
+    ) = ()  # likewise [samples_per_shard, H, d_a] float32; none: it has no head
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
-        """The cache that a manifest lists. A shard that is truncated, altered, missing or mixed up is named."""
+        """The cache that a manifest lists. A shard that is missing is named here; another fault, when it is read."""
         runs = open_runs(manifest)
         if len(runs) != 1:
             raise GhostError(f"{manifest}: a feature cache has one run, this has {len(runs)}")
@@ -111,11 +113,11 @@ class FeatureCache:
             run_id=run.run_id,
             stand_ins=tuple(run.record()["stand_ins"]),
             splits=splits,
-            shards=_open_shards(
+            shards=Shards(
                 run, kinds[TOKENS], len(small["state"]), per_shard, (sizes.tokens, sizes.d_token), np.float16
             ),
             samples_per_shard=per_shard,
-            action_shards=_open_shards(
+            action_shards=Shards(
                 run, kinds[ACTIONS], len(small["state"]), per_shard, (sizes.horizon, sizes.d_action), np.float32
             )
             if kinds[ACTIONS]
@@ -135,16 +137,19 @@ class FeatureCache:
             raise GhostError("the feature cache has no predicted actions: its backbone has no action head")
         return self._gather(self.action_shards, indices)
 
-    def _gather(self, shards: tuple[np.ndarray, ...], indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def _gather(
+        self, shards: Shards | tuple[np.ndarray, ...], indices: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
         indices = np.asarray(indices, dtype=np.int64)
         if len(indices) and not (indices.min() >= 0 and indices.max() < len(self)):
             raise IndexError(f"samples are 0 to {len(self) - 1}, got {indices.min()} to {indices.max()}")
-        gathered = np.empty((len(indices), *shards[0].shape[1:]), shards[0].dtype) if out is None else out
         shard, row = np.divmod(indices, self.samples_per_shard)
+        first = shards[int(shard[0]) if len(indices) else 0]
+        gathered = np.empty((len(indices), *first.shape[1:]), first.dtype) if out is None else out
         breaks = np.flatnonzero((np.diff(indices) != 1) | (np.diff(shard) != 0)) + 1
         for start, stop in pairwise([0, *breaks.tolist(), len(indices)]):  # neighbours in one piece
             if stop > start:
-                gathered[start:stop] = shards[shard[start]][row[start] : row[start] + stop - start]
+                gathered[start:stop] = shards[int(shard[start])][row[start] : row[start] + stop - start]
         return gathered
 
     def split(self, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -154,21 +159,39 @@ class FeatureCache:
         return self.splits[name]
 
 
-def _open_shards(
-    run: Run, names: list[str], samples: int, per_shard: int, shape: tuple[int, int], dtype: type
-) -> tuple[np.ndarray, ...]:
-    expected = shard_lengths(samples, per_shard)
-    if len(names) != len(expected):
-        raise GhostError(f"{run.folder}: {samples} samples need {len(expected)} shards, {INDEX} lists {len(names)}")
-    shards = []
-    for name, length in zip(names, expected, strict=True):
-        if not confined(run.folder, f"seed{run.seed}/{name}").is_file():
-            raise GhostError(f"{run.folder}/seed{run.seed}/{name} is missing; run the step again")
-        shard = np.load(run.path(name), mmap_mode="r", allow_pickle=False)
-        if shard.shape != (length, *shape) or shard.dtype != dtype:
-            raise GhostError(f"{run.folder}/seed{run.seed}/{name} is {shard.dtype} {shard.shape}, not as {INDEX} says")
-        shards.append(shard)
-    return tuple(shards)
+class Shards:
+    """The shards of one kind, memory-mapped. One that is truncated, altered or mixed up is named when first read."""
+
+    def __init__(
+        self, run: Run, names: list[str], samples: int, per_shard: int, shape: tuple[int, int], dtype: type
+    ) -> None:
+        self.run, self.names, self.shape, self.dtype = run, names, shape, dtype
+        self.lengths = shard_lengths(samples, per_shard)
+        self.opened: dict[int, np.ndarray] = {}
+        if len(names) != len(self.lengths):
+            raise GhostError(
+                f"{run.folder}: {samples} samples need {len(self.lengths)} shards, {INDEX} lists {len(names)}"
+            )
+        for name in names:
+            if not confined(run.folder, f"seed{run.seed}/{name}").is_file():
+                raise GhostError(f"{run.folder}/seed{run.seed}/{name} is missing; run the step again")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        """Shard `number` [length, *shape], verified."""
+        if number not in self.opened:
+            name = self.names[number]
+            shard = np.load(self.run.path(name), mmap_mode="r", allow_pickle=False)
+            if shard.shape != (self.lengths[number], *self.shape) or shard.dtype != self.dtype:
+                told = f"{self.run.folder}/seed{self.run.seed}/{name} is {shard.dtype} {shard.shape}"
+                raise GhostError(f"{told}, not as {INDEX} says")
+            self.opened[number] = shard
+        return self.opened[number]
 
 
 def shard_lengths(samples: int, per_shard: int) -> list[int]:
