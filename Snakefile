@@ -1,6 +1,7 @@
 """The contents page: configuration, rules in the order the data flows, and what `snakemake all` makes."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 

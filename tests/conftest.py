@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,36 @@ ROOT = Path(__file__).parents[1]
 SMOKE = ("--config", "scale=smoke")
 
 
+# Tests that share one build (or one set of runs): a worker of pytest-xdist gets all of them. Else a file is the unit.
+TOGETHER = ("tests/test_workflow.py", "tests/audit/test_bundle.py", "tests/audit/test_verify.py")
+
+
+def unit(nodeid: str) -> str:
+    file = nodeid.split("::")[0]
+    return "build" if file in TOGETHER else "libero" if file.startswith("tests/libero/") else file
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a cluster or GR00T's environment is slow too: `-m "not slow"` leaves it out."""
+    """What needs a cluster or GR00T's environment is slow too: `-m "not slow"` leaves it out. Slow units come first,
+    so that no worker waits for another at the end."""
     for item in items:
         if item.get_closest_marker("cluster") or item.get_closest_marker("groot"):
             item.add_marker("slow")
+    slow = Counter(unit(item.nodeid) for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[unit(item.nodeid)])
+
+
+@pytest.hookimpl(optionalhook=True)  # GR00T's environment has no pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByUnit(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByUnit(config, log)
 
 
 @pytest.fixture
@@ -132,22 +157,6 @@ def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
 
     record_runs(tiny_row, ("ghost.simulate",), manifest, run)
     return manifest
-
-
-# Tests that share one build (or one set of runs): a worker of pytest-xdist gets all of them. Else a file is the unit.
-TOGETHER = ("tests/test_workflow.py", "tests/audit/test_bundle.py", "tests/audit/test_verify.py")
-
-
-@pytest.hookimpl(optionalhook=True)  # GR00T's environment has no pytest-xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::")[0]
-            return "build" if file in TOGETHER else "libero" if file.startswith("tests/libero/") else file
-
-    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

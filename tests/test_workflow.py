@@ -103,6 +103,12 @@ def test_editing_the_scale_file_does_the_same(project, edited):
     assert planned(project) == {"simulate dwell_time", "summarize fig_dwell_time", "plot dwell_time", *AFTER_CELLS}
 
 
+def test_other_assets_of_libero_are_other_demonstrations(project):
+    found = planned(project, (*SMOKE, "libero_assets=/somewhere/assets"))
+    assert "make_demos libero_demos" in found
+    assert {job.split()[1] for job in found if job not in AFTER_CELLS} & {"switch_speed", "dual_arm", "ghost"} == set()
+
+
 def test_editing_one_simulation_reruns_just_it(project, edited):
     edited("src/ghost/simulations/ghost_mechanism.py", "s = settings\n", "s = settings\n    print(s)\n")
     assert planned(project) == {

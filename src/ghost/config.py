@@ -38,6 +38,7 @@ class Config:
     groot_python: str = GROOT_PYTHON
     feature_jobs: int = 1  # that share the caching of features
     workers: int = 1  # processes that share the episodes of a job in LIBERO
+    libero_assets: str = ""  # a folder, or hub; none: those that are there (ghost.libero.assets)
     camera_ready: bool = False  # refuse what a draft only marks
 
     @property
@@ -75,8 +76,12 @@ class Config:
 
     def threads(self, name: str) -> int:
         """Cores that a job asks for. Episodes are independent: any number of workers gives the same rows."""
+        return self.workers if self.in_libero(name) else 1
+
+    def in_libero(self, name: str) -> bool:
+        """Whether an experiment runs LIBERO's simulation."""
         row = self.experiment(name)
-        return self.workers if row.step == "rollout" or row.module == "ghost.libero.demos" else 1
+        return row.step == "rollout" or row.module == "ghost.libero.demos"
 
     def manifest(self, name: str) -> Path:
         return self.data / "runs" / name / "manifest.json"
@@ -144,8 +149,9 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
                 settings = {key: value for key, value in settings.items() if key in kept}
             rows = [_resized(row, settings) if row.name == name else row for row in rows]
     jobs, workers = int(chosen.get("feature_jobs", 1)), int(chosen.get("workers", 1))
+    assets = chosen.get("libero_assets", "")
     ready = str(overrides.get("camera_ready", False)).lower() == "true"
-    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, jobs, workers, ready)
+    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, jobs, workers, assets, ready)
 
 
 def find_groot_python(config: Config) -> str:

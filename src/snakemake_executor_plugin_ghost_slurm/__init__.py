@@ -3,9 +3,9 @@
 Submission is that of snakemake-executor-plugin-slurm. What it does badly is waiting: it takes sacct whenever the binary
 exists, also where no accounting answers; when a status query fails it forgets the jobs, so that the run hangs for ever;
 a submission during an outage uses up a job's retries. Here each check takes sacct or squeue, whichever answers; while
-neither does, jobs are kept and submissions wait. A job is one Snakemake that runs the rule's command, where the plugin's
-own starts a second one by srun: no rule here uses MPI, and a start takes two seconds, or fails while the controller is
-away. Snakemake finds this package by its name.
+neither does, jobs are kept and submissions wait. A job is one Snakemake that runs the rule's command; the plugin's own
+starts a second one by srun, which takes two seconds more and fails while the controller is away. No rule needs MPI.
+Snakemake finds this package by its name.
 """
 
 import subprocess

@@ -5,6 +5,8 @@
 
 
 def python(experiment):
+    if scale.libero_assets and scale.in_libero(experiment):
+        return f"GHOST_LIBERO_ASSETS={shlex.quote(scale.libero_assets)} python -m ghost.warm"
     return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.warm"
 
 

@@ -1,8 +1,9 @@
-"""Which assets LIBERO is built from, in this order: a path, LIBERO's own where they are installed, the primitives.
+"""Which assets LIBERO is built from, in this order: those asked for, LIBERO's own where it has them, the primitives.
 
-`$GHOST_LIBERO_ASSETS` names a folder with LIBERO's asset tree (its hub: lerobot/libero-assets); so does a folder
-`assets` inside the installed package, where LIBERO itself puts them. Without either the primitives are written, once,
-into the user's cache folder. Records say which: the primitives are a stand-in, of other assets they have the hash.
+`--config libero_assets=...`, which steps find in `$GHOST_LIBERO_ASSETS`, names a folder with LIBERO's asset tree, or is
+`hub`: then they are downloaded once, 1 GB, into the hub's own cache. Unasked nothing is downloaded: a folder `assets`
+inside the installed package is used, where LIBERO itself puts them; without it the primitives are written, once, into
+the user's cache folder. Records say which: the primitives are a stand-in, of other assets they have the hash.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ghost.libero.primitives import THINGS, write_primitives
 from ghost.sources import file_hash, module_path
 
 VARIABLE = "GHOST_LIBERO_ASSETS"
+HUB, ON_HUB = "hub", "lerobot/libero-assets"
 STAND_IN = "LIBERO assets"  # as records carry it
 
 
@@ -42,14 +44,26 @@ def find_assets() -> Assets:
     """The assets of this machine; told by nothing but the environment, so that a row means the same everywhere."""
     given = os.environ.get(VARIABLE)
     if given:
-        missing = [thing.path for thing in THINGS if not (Path(given) / thing.path).is_file()]
+        folder = from_hub() if given == HUB else Path(given)
+        missing = [thing.path for thing in THINGS if not (folder / thing.path).is_file()]
         if missing:
-            raise GhostError(f"${VARIABLE}: {given} has no {missing[0]}; it must hold LIBERO's asset tree")
-        return Assets(Path(given).resolve(), primitive=False)
+            raise GhostError(f"${VARIABLE}: {folder} has no {missing[0]}; it must hold LIBERO's asset tree")
+        return Assets(folder.resolve(), primitive=False)
     installed = package_folder() / "assets"
     if installed.is_dir():
         return Assets(installed, primitive=False)
     return primitive_assets()
+
+
+def from_hub() -> Path:
+    """LIBERO's own, as the hub has them. Jobs that ask at the same time wait for one download."""
+    from huggingface_hub import snapshot_download  # slow to import, and seldom needed
+
+    try:
+        return Path(snapshot_download(ON_HUB, repo_type="dataset"))
+    except OSError as error:
+        why = str(error).strip().splitlines()[0]
+        raise GhostError(f"{ON_HUB} is not to be had from the hub ({why}); ${VARIABLE} may name a folder") from None
 
 
 def primitive_assets() -> Assets:
