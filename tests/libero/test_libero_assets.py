@@ -13,7 +13,7 @@ import pytest
 from ghost.errors import GhostError
 from ghost.files import sha256
 from ghost.libero import assets
-from ghost.libero.primitives import THINGS
+from ghost.libero.things import THINGS
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from ghost.errors import GhostError
 from ghost.files import cache_folder, sha256
-from ghost.libero.primitives import THINGS, write_primitives
-from ghost.sources import file_hash, module_path
+from ghost.libero.primitives import write_primitives
+from ghost.libero.things import THINGS
+from ghost.sources import code_hash
 
 VARIABLE = "GHOST_LIBERO_ASSETS"
 HUB, ON_HUB = "hub", "lerobot/libero-assets"
@@ -68,9 +69,7 @@ def from_hub() -> Path:
 
 def primitive_assets() -> Assets:
     """The primitives, written where they are not there yet; another version of them is another folder."""
-    source = module_path("ghost.libero.primitives")
-    assert source is not None
-    folder = cache_folder() / f"libero-primitives-{file_hash(source)[:12]}"
+    folder = cache_folder() / f"libero-primitives-{code_hash('ghost.libero.primitives', science=True)[:12]}"
     if not (folder / "complete").is_file():
         write_primitives(folder)
         (folder / "complete").touch()
