@@ -39,7 +39,7 @@ clean:
 
 # Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
 # for trainers and trackers that nothing here uses. So two pips can share the work.
-PIP_INSTALL := pip install -qq --disable-pip-version-check --no-compile --no-deps
+PIP_INSTALL := pip install -qq --disable-pip-version-check --no-deps
 .venv/ready: requirements.lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "setting up .venv from requirements.lock (about two minutes)"

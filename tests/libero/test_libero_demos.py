@@ -43,14 +43,15 @@ def test_a_killed_run_goes_on_behind_its_last_attempt(tmp_path, monkeypatch):
     """With attempts that cost nothing: what is kept, and for which settings it counts."""
     tried = []
 
-    def attempt(settings, assets, seed, job):
+    def attempt(env, settings, seed, job):
         tried.append(job)
         if len(tried) == 2:
             raise KeyboardInterrupt
         columns = {"observation.state": np.full((3, 2), job[1], np.float32), "action": np.ones((3, 7), np.float32)}
         return Attempt(*job, job[1], job[1] != 1, {**columns, "phase": np.arange(3)}, {})
 
-    monkeypatch.setattr(demos, "_attempt", attempt)
+    monkeypatch.setattr(demos, "make_attempt", attempt)
+    monkeypatch.setattr(demos, "environment", lambda task, assets: None)
     settings = Settings((5,), 3, 200, 0.1, 0.0)
     with pytest.raises(KeyboardInterrupt):
         make(settings, seed=0, folder=tmp_path)
@@ -67,11 +68,12 @@ def test_a_killed_run_goes_on_behind_its_last_attempt(tmp_path, monkeypatch):
 def test_what_another_setting_left_is_tried_again(tmp_path, monkeypatch):
     tried = []
 
-    def attempt(settings, assets, seed, job):
+    def attempt(env, settings, seed, job):
         tried.append(settings.noise)
         return Attempt(*job, 0, True, {"action": np.ones((3, 7), np.float32)}, {})
 
-    monkeypatch.setattr(demos, "_attempt", attempt)
+    monkeypatch.setattr(demos, "make_attempt", attempt)
+    monkeypatch.setattr(demos, "environment", lambda task, assets: None)
     for noise in (0.1, 0.1, 0.2):
         settings = Settings((5,), 1, 200, noise, 0.0)
         found = demos._kept_attempt(settings, Assets(tmp_path, primitive=True), 0, tmp_path, (5, 0))

@@ -49,3 +49,42 @@ def _torques(
 
 
 torques = numba.njit(cache=True)(_torques)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def command(
+    control: np.ndarray,  # [actuators], of which the arm's are written
+    motors: np.ndarray,  # [7] places of the arm in `control`
+    limits: np.ndarray,  # [2, 7] the least and the largest torque
+    jacobian: np.ndarray,  # [6, degrees of freedom], and so on: of the whole scene
+    mass: np.ndarray,
+    bias: np.ndarray,
+    positions: np.ndarray,
+    speeds: np.ndarray,
+    joints: np.ndarray,  # [7] places of the arm in `positions`
+    freedoms: np.ndarray,  # [7] places of the arm in `speeds`
+    posture: np.ndarray,
+    hand: np.ndarray,
+    rotation: np.ndarray,
+    goal: np.ndarray,
+    goal_rotation: np.ndarray,
+) -> None:
+    """Set the torques, clipped to what the motors can give. To gather and clip in numpy would cost as much again."""
+    arm_mass = np.empty((7, 7))
+    for row in range(7):
+        for column in range(7):
+            arm_mass[row, column] = mass[freedoms[row], freedoms[column]]
+    found = torques(
+        jacobian[:, freedoms],
+        arm_mass,
+        bias[freedoms],
+        positions[joints],
+        speeds[freedoms],
+        posture,
+        hand,
+        rotation,
+        goal,
+        goal_rotation,
+    )
+    for motor in range(7):
+        control[motors[motor]] = min(max(found[motor], limits[0, motor]), limits[1, motor])

@@ -26,7 +26,7 @@ from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.errors import GhostError
 from ghost.files import atomic, canonical
 from ghost.libero.assets import Assets, find_assets
-from ghost.libero.environment import CAMERAS
+from ghost.libero.environment import CAMERAS, Environment
 from ghost.libero.episodes import environment, run_all, workers
 from ghost.libero.experts import expert
 from ghost.libero.observe import columns
@@ -141,7 +141,7 @@ def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, j
                     for kind in ("column/", "video/")
                 )
                 return Attempt(task, number, int(kept["init_state"]), bool(kept["success"]), columns, videos)
-    attempt = _attempt(settings, assets, seed, job)
+    attempt = make_attempt(environment(task, assets), settings, seed, job)
     arrays: dict[str, Any] = {f"column/{name}": value for name, value in attempt.columns.items()}
     arrays |= {f"video/{name}": value for name, value in attempt.videos.items()}
     arrays |= {"identity": identity, "init_state": attempt.init_state, "success": attempt.success}
@@ -150,11 +150,11 @@ def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, j
     return attempt
 
 
-def _attempt(settings: Settings, assets: Assets, seed: int, job: tuple[int, int]) -> Attempt:
+def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int, int]) -> Attempt:
+    """The expert's, disturbed, from the init state that is due."""
     task, number = job
     rng = np.random.default_rng([seed, task, number])
     init_state = number % TRAINING_STATES
-    env = environment(task, assets)
     env.reset(init_state, seed=int(rng.integers(2**31)))
     noise, burst, left = np.zeros(6), np.zeros(6), 0
     size = settings.noise * np.array([1.0, 1.0, 1.0, TURNING, TURNING, TURNING])

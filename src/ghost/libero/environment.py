@@ -32,7 +32,7 @@ import yaml
 
 from ghost.errors import GhostError
 from ghost.libero.assets import Assets, package_folder
-from ghost.libero.control import torques
+from ghost.libero.control import command
 from ghost.libero.tasks import JOINTS, TASKS, THINGS, Look, Task
 
 CONTROL_HZ = 20
@@ -57,14 +57,21 @@ class Environment:
         self._qpos = np.asarray(robot._ref_joint_pos_indexes)  # of the seven arm joints
         self._qvel = np.asarray(robot._ref_joint_vel_indexes)
         self._arm = np.asarray(robot._ref_joint_actuator_indexes)
-        self._torque_limits = np.asarray(robot.torque_limits)
-        self._fingers = [self.model.actuator(name).id for name in robot.gripper.actuators]
+        self._torque_limits = np.array(robot.torque_limits, dtype=np.float64)
+        fingers = [self.model.actuator(name).id for name in robot.gripper.actuators]
+        ranges = [self.model.actuator_ctrlrange[finger].tolist() for finger in fingers]
+        self._fingers = list(zip(fingers, (-1.0, 1.0), ranges, strict=True))  # the two close against each other
         self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
         self._finger_qvel = np.asarray(robot._ref_gripper_joint_vel_indexes)
-        self._arm_block = np.ix_(self._qvel, self._qvel)
         self._renderer: Any = None
         self._mass = np.zeros((self.model.nv, self.model.nv))
         self._jacobian = np.zeros((6, self.model.nv))
+        self._moving, self._turning = self._jacobian[:3], self._jacobian[3:]
+        # MuJoCo's arrays stay where they are: asking for each anew, 25 times a step, costs a third of the physics.
+        self._ctrl, self._inertia, self._bias = self.data.ctrl, self.data.qM, self.data.qfrc_bias
+        self._positions, self._speeds = self.data.qpos, self.data.qvel
+        self._hand = self.data.site_xpos[self._site]
+        self._hand_rotation = self.data.site_xmat[self._site].reshape(3, 3)
         self._places = {name: _place(self.model, thing) for name, thing in THINGS.items()}
         self._joints = [_joint(self.model, name) for name in JOINTS]
 
@@ -96,38 +103,40 @@ class Environment:
     def step(self, action: np.ndarray) -> None:
         """One control step of 50 ms."""
         action = np.clip(action, -1.0, 1.0)
-        goal = self.data.site_xpos[self._site] + STEP_M * action[:3]
-        pose = self.data.site_xmat[self._site].reshape(3, 3)
+        goal = self._hand + STEP_M * action[:3]
         if np.any(np.abs(action[3:6]) > 1e-9) or self._goal_rotation is None:
-            self._goal_rotation = _rotation(STEP_RAD * action[3:6]) @ pose
+            self._goal_rotation = _rotation(STEP_RAD * action[3:6]) @ self._hand_rotation
+        closing = GRIPPER_SPEED * float(np.sign(action[6]))
         for _ in range(SUBSTEPS):
             mujoco.mj_step1(self.model, self.data)
-            self.data.ctrl[self._arm] = self._torques(goal, self._goal_rotation)
-            self._gripper = min(1.0, max(-1.0, self._gripper + GRIPPER_SPEED * np.sign(action[6])))
-            for finger, sign in zip(self._fingers, (-1.0, 1.0), strict=True):
-                bottom, top = self.model.actuator_ctrlrange[finger]
-                self.data.ctrl[finger] = (bottom + top) / 2 + sign * self._gripper * (top - bottom) / 2
+            self._drive_arm(goal, self._goal_rotation)
+            self._gripper = min(1.0, max(-1.0, self._gripper + closing))
+            for finger, sign, (bottom, top) in self._fingers:
+                self._ctrl[finger] = (bottom + top) / 2 + sign * self._gripper * (top - bottom) / 2
             mujoco.mj_step2(self.model, self.data)
         mujoco.mj_forward(self.model, self.data)  # poses and contacts of the state that was reached
 
-    def _torques(self, goal: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-        """Of the seven joints, towards a pose of the hand; clipped to what the motors can give."""
-        model, data, arm = self.model, self.data, self._qvel
-        mujoco.mj_jacSite(model, data, self._jacobian[:3], self._jacobian[3:], self._site)
-        mujoco.mj_fullM(model, self._mass, data.qM)
-        wanted = torques(
-            np.ascontiguousarray(self._jacobian[:, arm]),
-            np.ascontiguousarray(self._mass[self._arm_block]),
-            data.qfrc_bias[arm],
-            data.qpos[self._qpos],
-            data.qvel[arm],
+    def _drive_arm(self, goal: np.ndarray, rotation: np.ndarray) -> None:
+        """The torques of the seven joints, towards a pose of the hand."""
+        mujoco.mj_jacSite(self.model, self.data, self._moving, self._turning, self._site)
+        mujoco.mj_fullM(self.model, self._mass, self._inertia)
+        command(
+            self._ctrl,
+            self._arm,
+            self._torque_limits,
+            self._jacobian,
+            self._mass,
+            self._bias,
+            self._positions,
+            self._speeds,
+            self._qpos,
+            self._qvel,
             self._posture,
-            data.site_xpos[self._site],
-            data.site_xmat[self._site].reshape(3, 3),
+            self._hand,
+            self._hand_rotation,
             goal,
             rotation,
         )
-        return np.asarray(np.clip(wanted, *self._torque_limits))
 
     # ------------------------------------------------------------------------------------------------------- looking
 
