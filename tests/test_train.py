@@ -338,6 +338,7 @@ def test_batches_hold_what_the_cache_holds(features, monkeypatch):
         ({"tasks": ["Move_part"]}, "tiny: no task 'Move_part'; did you mean Move_parts"),
         ({"validation_share": 0.001}, "validation_share = 0.001 of 45 leaves nothing"),
         ({"steps": 0}, "tiny: steps must be at least 1, got 0"),
+        ({"learning_rate": 1e30}, "the loss is not finite in epoch 1; try a smaller learning_rate"),
     ],
 )
 def test_bad_rows_are_one_line(features, tmp_path, change, message):

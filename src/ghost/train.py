@@ -231,6 +231,8 @@ class Fit:
         saved_s = time.monotonic()
         while not self.finished:
             self.epoch()
+            if not np.isfinite(self.curves["loss"][-1]):
+                raise GhostError(f"the loss is not finite in epoch {self.epochs_run}; try a smaller learning_rate")
             tell(self.epochs_run, f"loss {self.curves['loss'][-1]:.4f}")
             if time.monotonic() - saved_s > STATE_EVERY_S or self.finished:
                 self._save()
