@@ -1,7 +1,7 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
 # `make test-cluster` starts a Slurm of one node and runs the DAG on it, with faults (as root, on Debian).
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
-# `make bench` measures speed beside the alternatives, in about ten minutes, on a machine without other work.
+# `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
 # `make clean` removes what the pipeline made (not .venv, .venv-groot).
 .PHONY: paper test test-cluster test-groot bench clean tex
 MAKEFLAGS += --no-print-directory -j2

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,14 @@ class Config:
         """The way from the PDF to the audit page, for its links."""
         return os.path.relpath(self.data / "audit.html", self.pdf.parent)
 
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[Experiment, Experiment]]:
+        """Each experiment here, and as the paper has it. Looked up for every job: thousands of rows must not matter."""
+        paper = {row.name: row for row in self.table}
+        return {row.name: (row, paper[row.name]) for row in self.experiments}
+
     def experiment(self, name: str) -> Experiment:
-        return next(row for row in self.experiments if row.name == name)
+        return self._by_name[name][0]
 
     def in_groot(self, name: str) -> bool:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
@@ -88,8 +95,7 @@ class Config:
 
     def row(self, name: str) -> dict[str, Any]:
         """What a step is told about its experiment, and Snakemake about its parameters."""
-        here = self.experiment(name)
-        paper = next(row for row in self.table if row.name == name)
+        here, paper = self._by_name[name]
         reduced = {
             key: {"here": value, "paper": paper.settings[key]}
             for key, value in here.settings.items()

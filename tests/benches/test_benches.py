@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from ghost import bench, read_bench
 from ghost.batch import Batch
@@ -13,6 +14,7 @@ from ghost.benches import (
     Pair,
     Place,
     Settings,
+    dag,
     growth,
     interleaved,
     plain,
@@ -101,7 +103,7 @@ def test_the_report_reads_every_line_and_fits_the_growth():
     values = {(row.condition, row.metric): row.value for row in outcome.rows}
     assert values["cache/sequential", "ratio"] == pytest.approx(0.6)
     assert values["cache/sequential", "goal"] == 1.3
-    assert ("cache/open", "goal") not in values
+    assert ("cache/shuffled", "goal") not in values
     assert values["growth/tokens", "exponent"] == pytest.approx(1.5)
     np.testing.assert_allclose(outcome.arrays["growth/tokens/sizes"], [16, 32, 64, 128])
     with pytest.raises(GhostError, match="data/bench lacks cache/bounded; run `make bench`"):
@@ -132,12 +134,47 @@ def test_torchdiffeq_integrates_the_same_ode():
 
 
 def test_the_share_is_of_flops_and_the_same_work_every_time(monkeypatch):
-    monkeypatch.setattr(training, "interleaved", lambda name, ours, reference, repeats, warm_up: pairs(name, [3.0]))
-    (found,) = training.share("laptop")
+    monkeypatch.setattr(training, "interleaved", lambda name, ours, reference, repeats, warm_up=1: pairs(name, [3.0]))
+    found, alone = training.share("laptop")
+    assert alone == Pair("share/laptop/products", 0, found.ours, found.reference, "FLOP/s")
     assert found.unit == "FLOP/s"
     assert found.reference == 2 * 1024**3 / 2.0
     update = found.ours * 6.0 / training.UPDATES  # FLOPs; a sample's forward pass, and twice as much backward
     assert 64 * 2 * 3 * 8 * (256 * 128 + 128 * 32) < update + 64 * 2 * 8 * 256 * 128 < 1e9
+
+
+def test_the_products_of_an_update_are_all_of_its_flops():
+    x, w, b = torch.randn(5, 3), torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+    replay = training.products(lambda: (torch.addmm(b, x, w).tanh() @ w.T).sum().backward())
+    with FlopCounterMode(display=False) as counter:
+        replay()
+    forward = 2 * 5 * 3 * 4 * 2
+    assert counter.get_total_flops() == training.UPDATES * (forward + forward + 2 * 5 * 3 * 4)  # x needs no gradient
+
+
+def test_a_line_that_was_never_measured_does_not_stop_the_dag(tmp_path):
+    path, known = tmp_path / "dag.csv", Pair("no_op", 0, 2.5, 1.0, "s")
+    write_pairs(path, [known])
+    dag.fill(path)
+    assert read_pairs(path)[0] == known
+    assert {f"dag/{pair.name}" for pair in read_pairs(path)} == {name for name in LINES if name.startswith("dag/")}
+
+
+def test_a_run_counts_as_its_record_says_and_another_job_whole(tmp_path):
+    for name, rule, start, end in (
+        ("a", "train", 0, 9),
+        ("b", "plot", 1, 3),
+        ("c", "plot", 1, 3),
+        ("d", "typeset", 3, 7),
+    ):
+        told = {"rule": rule, "starttime": start, "endtime": end}
+        (tmp_path / ".snakemake/metadata").mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".snakemake/metadata" / name).write_text(json.dumps(told))
+    for seed, wall_s in ((0, 1.5), (1, 2.0)):
+        folder = tmp_path / f"data/smoke/runs/x/seed{seed}"
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text(json.dumps({"command": ["python", "-m", "ghost.train"], "wall_s": wall_s}))
+    assert dag.own_time(tmp_path) == (3.5 + 2 + 4, 4)  # two files of one job count once
 
 
 def test_growing_work_is_measured_against_the_least(monkeypatch):
@@ -163,7 +200,7 @@ def test_five_seeds_end_with_the_losses_of_plain_autograd(tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_the_two_steppings_of_libero_agree_over_a_short_way(monkeypatch):
     monkeypatch.setattr(rollouts, "STEPS", 10)
-    actions = rollouts.demonstrate(rollouts.environment())
+    actions = rollouts.demonstrate()
     mine, way = rollouts.episode(actions)
-    theirs, _ = rollouts.plain_episode(actions)
+    theirs, _ = rollouts.episode(actions, plain=True)
     assert np.linalg.norm(mine - theirs) < 0.02 * way

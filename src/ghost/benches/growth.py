@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ghost.benches import Pair, Place, seconds
-from ghost.benches.rollouts import demonstrate, environment, episode
+from ghost.benches.rollouts import demonstrate, episode
 from ghost.benches.training import WIDTHS, synthetic
 from ghost.decoders import ghost
 from ghost.experiments.benchmarks import GROWTH
@@ -57,7 +57,7 @@ def epochs(samples: int = 512, tokens: int = 8, seeds: int = 1) -> Callable[[], 
 
 
 def episodes(count: int) -> Callable[[], object]:
-    actions = demonstrate(environment())
+    actions = demonstrate()
     return lambda: [episode(actions) for _ in range(count)]
 
 

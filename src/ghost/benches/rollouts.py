@@ -4,53 +4,78 @@ episodes         two episodes of the same actions: ours in two processes, theirs
 episodes/core    one episode of each on one core
 drift            where the hand ends under the same actions, ours and theirs: the two steppings are not bit-identical
                  (ours in metres of distance, against the length of the hand's way)
+success          of disturbed attempts of the expert, which looks at every step: ours against theirs, paired
+success/alike    pairs that end alike, against all
 dark_room        environment steps a second of the Dark Room, in batches, against one at a time
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
-from typing import Any
 
 import numpy as np
 
 from ghost.benches import Pair, Place, interleaved
 from ghost.environments.dark_room import steps_per_second
 from ghost.libero.assets import primitive_assets
+from ghost.libero.demos import Settings, make_attempt
 from ghost.libero.environment import Environment
+from ghost.libero.episodes import run_all
 from ghost.libero.experts import expert
 
 TASK, STEPS, REPEATS, WORKERS = 5, 60, 5, 2
+PAIRED_TASKS, ATTEMPTS = (3, 5), 10
+DISTURBED = Settings(PAIRED_TASKS, ATTEMPTS, max_steps=520, noise=0.12, bursts=0.01)
 
 
 def measure(place: Place) -> list[Pair]:
-    env = environment()
-    actions = demonstrate(env)
+    actions = demonstrate()
     with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
         list(pool.map(episode, [actions] * WORKERS))  # builds the model in each
 
         def ours() -> None:
             list(pool.map(episode, [actions] * WORKERS))
 
-        pairs = interleaved("episodes", ours, lambda: [plain_episode(actions) for _ in range(WORKERS)], REPEATS)
-    pairs += interleaved("episodes/core", lambda: episode(actions), lambda: plain_episode(actions), REPEATS)
-    theirs, way = plain_episode(actions)
+        pairs = interleaved("episodes", ours, lambda: [episode(actions, plain=True) for _ in range(WORKERS)], REPEATS)
+    pairs += interleaved("episodes/core", lambda: episode(actions), lambda: episode(actions, plain=True), REPEATS)
+    theirs, way = episode(actions, plain=True)
     mine, _ = episode(actions)
     pairs.append(Pair("drift", 0, float(np.linalg.norm(mine - theirs)), way, "m"))
+    pairs += successes()
     speeds = [(steps_per_second(2048, 0.5), steps_per_second(1, 0.5)) for _ in range(REPEATS)]
     return pairs + [Pair("dark_room", repeat, *both, "steps/s") for repeat, both in enumerate(speeds)]
 
 
+class Plain(Environment):
+    """The same task by hf-libero's own step, with its observations, from the state that ours settles in."""
+
+    settling = False
+
+    def reset(self, init_state: int, seed: int) -> None:
+        self.settling = True
+        super().reset(init_state, seed)
+        self.settling = False
+        for robot in self._libero.robots:
+            robot.controller.update(force=True)
+            robot.controller.reset_goal()
+
+    def step(self, action: np.ndarray) -> None:
+        if self.settling:
+            super().step(action)
+        else:
+            self._libero.step(action)
+
+
 @cache
-def environment() -> Environment:
-    return Environment(TASK, primitive_assets())
+def environment(plain: bool = False, task: int = TASK) -> Environment:
+    return (Plain if plain else Environment)(task, primitive_assets())
 
 
-def demonstrate(env: Environment) -> np.ndarray:
+def demonstrate() -> np.ndarray:
     """The expert's first actions [STEPS, 7]."""
+    env = environment()
     env.reset(0, seed=0)
     taken = []
     for _ in range(STEPS):
@@ -59,30 +84,29 @@ def demonstrate(env: Environment) -> np.ndarray:
     return np.array(taken)
 
 
-def episode(actions: np.ndarray) -> tuple[np.ndarray, float]:
-    """Ours: where the hand ends [3], and how far it went."""
-    env = environment()
+def episode(actions: np.ndarray, plain: bool = False) -> tuple[np.ndarray, float]:
+    """Where the hand ends [3], and how far it went."""
+    env = environment(plain)
     env.reset(0, seed=0)
-    return follow(env, env.step, actions)
-
-
-def plain_episode(actions: np.ndarray) -> tuple[np.ndarray, float]:
-    """From the same state, by hf-libero's own step, with the observations that it makes."""
-    env = environment()
-    env.reset(0, seed=0)
-    libero: Any = env._libero
-    for robot in libero.robots:
-        robot.controller.update(force=True)
-        robot.controller.reset_goal()
-    return follow(env, libero.step, actions)
-
-
-def follow(env: Environment, step: Callable[[np.ndarray], object], actions: np.ndarray) -> tuple[np.ndarray, float]:
     way, last = 0.0, env.look().hand
     for action in actions:
-        step(action)
+        env.step(action)
         env.success()
         hand = env.look().hand
         way += float(np.linalg.norm(hand - last))
         last = hand
     return last, way
+
+
+def successes() -> list[Pair]:
+    jobs = [(task, number) for task in PAIRED_TASKS for number in range(ATTEMPTS)]
+    done = list(run_all(both_succeed, jobs, WORKERS))
+    ours, theirs = (sum(side) for side in zip(*done, strict=True))
+    alike = sum(a == b for a, b in done)
+    return [Pair("success", 0, ours, theirs, "episodes"), Pair("success/alike", 0, alike, len(jobs), "episodes")]
+
+
+def both_succeed(job: tuple[int, int]) -> tuple[bool, bool]:
+    """One attempt by each stepping, with the same disturbance."""
+    mine, theirs = (make_attempt(environment(plain, job[0]), DISTURBED, 0, job) for plain in (False, True))
+    return mine.success, theirs.success

@@ -2,6 +2,8 @@
 
 share/<widths>    matrix FLOP/s of an update of Ghost over those of a large matrix product, both on one core. The
                   FLOPs are counted by torch from the shapes of what runs, forward and backward.
+share/laptop/products   the same for the matrix products of such an update alone, one after the other: what is left
+                  when everything else costs nothing
 seeds             one job that trains five seeds against one process per seed of `ghost.benches.plain`, which is
                   autograd and torch.optim.Adam as anyone would write it; imports and reading included, one core.
 seeds/loss        the last losses of the two, which must agree
@@ -10,11 +12,14 @@ seeds/loss        the last losses of the two, which must agree
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from ghost.benches import Pair, Place, finish, interleaved, python, seconds
@@ -33,6 +38,7 @@ WIDTHS = {  # name: (sizes, settings, batch)
 REPEATS, UPDATES = 12, 10
 SEEDS, EPOCHS, SEED_REPEATS = 5, 10, 2
 MATRIX = 1024
+PRODUCTS = {torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm}
 
 
 def measure(place: Place) -> list[Pair]:
@@ -56,8 +62,35 @@ def share(widths: str) -> list[Pair]:
         for _ in range(UPDATES):
             fit.step(batch, weights)
 
-    taken = interleaved(f"share/{widths}", updates, lambda: a @ b, REPEATS, warm_up=2)
+    def large() -> None:
+        a @ b
+
+    taken = interleaved(f"share/{widths}", updates, large, REPEATS, warm_up=2)
+    if widths == "laptop":
+        taken += interleaved("share/laptop/products", products(lambda: fit.step(batch, weights)), large, REPEATS)
     return [Pair(p.name, p.repeat, flops / p.ours, 2 * MATRIX**3 / p.reference, "FLOP/s") for p in taken]
+
+
+def products(update: Callable[[], object]) -> Callable[[], None]:
+    """The matrix products of UPDATES updates, on matrices of the same shapes and strides, and nothing else."""
+    seen: list[tuple[Callable[..., Tensor], list[Tensor]]] = []
+
+    class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function._overloadpacket in PRODUCTS:
+                seen.append((function, [torch.randn_like(of) for of in args]))
+            return function(*args, **(kwargs or {}))
+
+    with Watch():  # type: ignore[no-untyped-call]
+        update()
+
+    def replay() -> None:
+        with torch.no_grad():
+            for _ in range(UPDATES):
+                for function, of in seen:
+                    function(*of)
+
+    return replay
 
 
 def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
