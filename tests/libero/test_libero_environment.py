@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 
+import mujoco
 import numpy as np
 import pytest
 
 from ghost.errors import GhostError
 from ghost.libero.assets import primitive_assets
 from ghost.libero.control import torques
-from ghost.libero.environment import Environment
+from ghost.libero.environment import Environment, _build
 from ghost.libero.tasks import THINGS
 
 
@@ -86,6 +87,23 @@ def test_what_is_seen(env):
     assert 0.07 < look.opening < 0.081
 
 
+def test_the_physics_is_that_of_the_whole_model(env):
+    """What is only seen is left out of the model; the scene moves as with it, to the bit."""
+    whole = _build(env.task, env.assets, seen=True).sim.model._model
+    assert whole.nmesh > 2 * env.model.nmesh
+    found = []
+    for model in (whole, env.model):
+        data = mujoco.MjData(model)
+        model.body_pos[:], model.body_quat[:] = env.model.body_pos, env.model.body_quat
+        data.qpos[:] = env.init_states[3][1 : 1 + model.nq]
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            data.ctrl[:] = rng.uniform(-1, 1, model.nu) * 20  # the arm falls on the table
+            mujoco.mj_step(model, data)
+        found.append(np.concatenate([data.qpos, data.qvel, [data.ncon]]))
+    assert (found[0] == found[1]).all()
+
+
 def test_without_opengl_a_picture_is_one_line(env, monkeypatch):
     def no_library(*arguments):
         raise AttributeError("'NoneType' object has no attribute 'eglQueryString'")
@@ -104,7 +122,9 @@ def test_cameras_see_the_scene():
         "from ghost.libero.environment import CAMERAS, IMAGE, Environment;"
         "env = Environment(5, primitive_assets()); env.reset(0, 0);"
         "images = [env.render(camera) for camera in CAMERAS];"
-        "assert all(image.shape == (IMAGE, IMAGE, 3) and image.std() > 5 for image in images), 'blank'"
+        "assert all(image.shape == (IMAGE, IMAGE, 3) and image.std() > 5 for image in images), 'blank';"
+        "[env.step([0, 1, 0, 0, 0, 0, 0]) for _ in range(10)];"
+        "assert all((env.render(camera) != image).any() for camera, image in zip(CAMERAS, images)), 'blank: frozen'"
     )
     for backend in ("egl", "osmesa"):
         done = subprocess.run(

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from ghost.libero.assets import primitive_assets
 from ghost.libero.environment import Environment
-from ghost.libero.experts import DOWN, GRASP, PHASES, PLACE, REACH, expert
+from ghost.libero.experts import GRASP, PHASES, PLACE, REACH, _turn, expert
 from ghost.libero.tasks import THINGS, Look
 
 pytest_plugins = ("libero_fixtures",)
@@ -39,6 +40,7 @@ def test_the_book_into_the_caddy():
     assert recovered
 
 
+DOWN = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the hand's rotation at yaw 0
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # a can whose own y axis points up
 
 
@@ -49,6 +51,24 @@ def seen(hand, opening, speed=0.0, **at):
         things[list(THINGS).index(name)] = [*position, *UPRIGHT]
     fingers = np.array([opening, -opening]) / 2
     return Look(np.array(hand), DOWN, fingers, np.array([speed, -speed]) / 2, things, np.zeros(3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_turn_is_that_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    yaw, tilt = rng.uniform(-2, 2, 2)
+    hand = Rotation.random(rng=rng)
+    wanted = Rotation.from_euler("x", tilt) * Rotation.from_euler("z", yaw) * Rotation.from_matrix(DOWN)
+    look = Look(np.zeros(3), hand.as_matrix(), np.zeros(2), np.zeros(2), np.zeros((len(THINGS), 9)), np.zeros(3))
+    assert _turn(look, yaw, tilt) == pytest.approx((wanted * hand.inv()).as_rotvec(), abs=1e-12)
+
+
+def test_the_axes_of_a_thing_are_a_rotation():
+    rotation = Rotation.random(rng=np.random.default_rng(1)).as_matrix()
+    things = np.zeros((len(THINGS), 9))
+    things[list(THINGS).index("book")] = [0, 0, 0, *rotation[:, 0], *rotation[:, 1]]
+    look = Look(np.zeros(3), DOWN, np.zeros(2), np.zeros(2), things, np.zeros(3))
+    assert look.axes("book") == pytest.approx(rotation, abs=1e-12)
 
 
 BASKET, SAUCE = (0.0, 0.25, 0.43), (0.1, 0.0, 0.475)

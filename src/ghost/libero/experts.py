@@ -16,11 +16,12 @@ are in metres, and fit LIBERO's own assets as well as the primitives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ghost.libero.tasks import TASKS, Look
 
@@ -28,7 +29,6 @@ REACH, GRASP, CARRY, PLACE = range(4)
 PHASES = tuple(f"{name} {part}" for part in ("first", "second") for name in ("reach", "grasp", "carry", "place"))
 OPEN, CLOSE = -1.0, 1.0
 WIDE_OPEN = 0.072  # the fingers reach 0.08
-DOWN = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])  # the hand's rotation at yaw 0
 RIGHT_ANGLE = np.pi / 2
 
 
@@ -73,18 +73,33 @@ def _action(look: Look, move: Move) -> np.ndarray:
     largest = np.abs(steps).max()
     if largest > move.speed:
         steps = steps * (move.speed / largest)
-    turn = Rotation.from_matrix(_rotation(move.yaw, move.tilt) @ look.rotation.T).as_rotvec()
+    turn = _turn(look, move.yaw, move.tilt)
     return np.concatenate([steps, np.clip(turn / 0.5, -0.5, 0.5), [move.gripper]])
 
 
 def _rotation(yaw: float, tilt: float) -> np.ndarray:
-    return np.asarray(Rotation.from_euler("x", tilt).as_matrix() @ Rotation.from_euler("z", yaw).as_matrix() @ DOWN)
+    """Of the hand: Rx(tilt) Rz(yaw) times the one at yaw 0, whose columns are y, x and -z."""
+    sin, cos, s, c = math.sin(yaw), math.cos(yaw), math.sin(tilt), math.cos(tilt)
+    return np.array([[-sin, cos, 0.0], [c * cos, c * sin, s], [s * cos, s * sin, -c]])
+
+
+def _turn(look: Look, yaw: float, tilt: float) -> np.ndarray:
+    """The rotation vector [3] from the hand to this rotation."""
+    quat, turn = np.empty(4), np.empty(3)
+    mujoco.mju_mat2Quat(quat, (_rotation(yaw, tilt) @ look.rotation.T).ravel())
+    mujoco.mju_quat2Vel(turn, quat, 1.0)
+    return turn
 
 
 def _turn_left(look: Look, yaw: float, tilt: float = 0.0) -> float:
     """Angle between the hand and this rotation."""
-    turn: np.ndarray = Rotation.from_matrix(_rotation(yaw, tilt) @ look.rotation.T).as_rotvec()
-    return float(np.linalg.norm(turn))
+    return float(np.linalg.norm(_turn(look, yaw, tilt)))
+
+
+def _turned(offset: np.ndarray, angle: float) -> np.ndarray:
+    """An offset [3] turned about the world's z."""
+    sin, cos = math.sin(angle), math.cos(angle)
+    return vector(cos * offset[0] - sin * offset[1], sin * offset[0] + cos * offset[1], offset[2])
 
 
 def _hand_yaw(look: Look) -> float:
@@ -265,7 +280,7 @@ def into_basket(thing: str, grip: Callable[[Look, str], Grip], x: float, y: floa
 def turn_knob(look: Look) -> Move | None:
     """Grip the knob's bar, turn it until it is well past its switch, let go."""
     angle = look.joints[0]
-    middle = look.at("knob") + Rotation.from_euler("z", angle).apply([-0.006, 0.002, 0.040])
+    middle = look.at("knob") + _turned(vector(-0.006, 0.002, 0.040), angle)
     off = look.hand - middle
     if angle > 0.75:
         if np.linalg.norm(off) > 0.06 or look.opening > 0.05:

@@ -121,7 +121,8 @@ class Look:
     def axes(self, name: str) -> np.ndarray:
         """Rotation of a thing [3, 3]."""
         first, second = self.things[_ROWS[name], 3:6], self.things[_ROWS[name], 6:9]
-        return np.stack([first, second, np.cross(first, second)], axis=1)
+        (a, b, c), (x, y, z) = first, second
+        return np.array([[a, x, b * z - c * y], [b, y, c * x - a * z], [c, z, a * y - b * x]])
 
     def present(self, name: str) -> bool:
         return bool(np.any(self.things[_ROWS[name]]))
