@@ -119,7 +119,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
         "ghost_mechanism",
         "plot",
         cells=(
-            *settings(ROWS["ghost_mechanism"]),
+            *settings("ghost_mechanism", ROWS["ghost_mechanism"].settings),
             *values("ghost_mechanism", "stable", ".3f", "barrier_height"),
             *values(
                 "ghost_mechanism",
@@ -157,7 +157,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
         "diagnostic",
         "plot",
         cells=(
-            *settings(ROWS["diagnostic"]),
+            *settings("diagnostic", ROWS["diagnostic"].settings),
             *values("diagnostic", "c1", ".0f", "minima", published="3"),
             *values("diagnostic", "c2", ".0f", "minima"),
             *values("diagnostic", "c2", ".3f", "gradient_at_b1"),
@@ -169,7 +169,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
             *values("diagnostic", "escape", ".0f", "ends_in", published="2"),
             *values("diagnostic", "escape", ".1e", "final_distance"),
             *curves("diagnostic", "c1/u", "c2/u", "trajectory/z", "trajectory/speed", "trajectory/action"),
-            *settings(ROWS["learned_potential"], "learned/"),
+            *settings("learned_potential", ROWS["learned_potential"].settings, "learned/"),
             Cell("learned/runs", "learned_potential", "", estimator="runs"),
             _learned("train", "final_loss", ".4f", "mean_std", published="0.003"),
             _learned("heldout", "loss", ".4f", "mean_std"),
@@ -191,7 +191,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
         "dwell_time",
         "plot",
         cells=(
-            *settings(ROWS["dwell_time"]),
+            *settings("dwell_time", ROWS["dwell_time"].settings),
             *values("dwell_time", "normal_form", ".4f", "slope"),
             *values("dwell_time", "normal_form", ".1e", "largest_relative_deviation"),
             *values("dwell_time", "double_well", ".4f", "slope"),
@@ -206,7 +206,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
         "switch_speed",
         "plot",
         cells=(
-            *settings(ROWS["switch_speed"]),
+            *settings("switch_speed", ROWS["switch_speed"].settings),
             *values("switch_speed", "landscape", ".3f", "basin_a", published="-1.9"),
             *values("switch_speed", "landscape", ".3f", "basin_b", published="1.9"),
             *values("switch_speed", "ghost_n3", ".0f", "steps_to_converge", published="3"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from ghost.table import Cell, Experiment
+from ghost.table import Cell
 
 
-def settings(row: Experiment, prefix: str = "") -> tuple[Cell, ...]:
-    """Every setting of an experiment as a cell: not even a step size is typed into the text."""
-    return tuple(Cell(f"{prefix}setting/{key}", row.name, key, estimator="setting", digits="g") for key in row.settings)
+def settings(experiment: str, names: Iterable[str], prefix: str = "") -> tuple[Cell, ...]:
+    """Settings of an experiment as cells: not even a step size is typed into the text."""
+    return tuple(Cell(f"{prefix}setting/{name}", experiment, name, estimator="setting", digits="g") for name in names)
 
 
 def curves(experiment: str, *arrays: str, prefix: str = "") -> tuple[Cell, ...]:

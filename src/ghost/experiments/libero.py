@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ghost.experiments.cells import settings
 from ghost.table import Artefact, Cell, Experiment
 
 # ------------------------------------------------------------------------------------------------------ experiments
@@ -180,8 +181,10 @@ def _libero10() -> tuple[Cell, ...]:
                 cells.append(_success(name, f"{trained}_misdirected", condition, printed))
     cells += [
         Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
-        Cell("setting/max_steps", "libero_mlp_rollout", "max_steps", estimator="setting", digits="d"),
-        Cell("setting/execute", "libero_mlp_rollout", "execute", estimator="setting", digits="d"),
+        *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
+        *settings(FEATURES, ("horizon", "stride")),
+        *settings("libero_ghost_pg", ("phases", "epochs", "batch_size", "learning_rate", "d_latent")),
+        *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
         Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
         Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
         Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),

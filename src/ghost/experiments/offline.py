@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ghost.experiments.cells import settings
 from ghost.table import Artefact, Cell, Experiment
 
 # ------------------------------------------------------------------------------------------------------ experiments
@@ -272,6 +273,8 @@ def _lightweight() -> tuple[Cell, ...]:
         if label != "Ghost":
             cells += _against(label, experiment, LIGHTWEIGHT_GHOST, published={"p": p, "d": d}, holm=bool(p))
     cells.append(_mean("predict_the_mean/test_mse", LIGHTWEIGHT_GHOST, "predict_the_mean_mse", digits=".4f"))
+    layout = ("tokens", "d_token", "d_state", "d_action", "horizon", "train_per_task", "test_per_task")
+    cells += [*settings(FEATURES, layout), *settings("ghost", (key for key in GHOST if key != "split"))]
     return tuple(cells)
 
 
@@ -377,6 +380,8 @@ def _groot_distill() -> tuple[Cell, ...]:
         _mean("predict_the_mean/mse", ghost, "predict_the_mean_mse"),
         Cell("Ghost/runs", ghost, "", estimator="runs"),
         Cell("DiT/runs", dit, "", estimator="runs"),
+        *settings(FEATURES, ("train_episodes", "train_timesteps", "test_timesteps")),
+        *settings("dit", ("epochs", "batch_size", "learning_rate"), "DiT/"),
     )
 
 
@@ -426,6 +431,8 @@ def _ablation() -> tuple[Cell, ...]:
         Cell("single/paper_params", "latency", "parameters", "ghost", "millions", ".2f", "M", "2.32"),
         Cell("dual/paper_params", "latency", "parameters", "ghost_dual", "millions", ".2f", "M", "2.94"),
         Cell("runs", "single_cups_offline", "", estimator="runs"),
+        *settings("dual_cups", ("noise", "dropout", "validation_share", "patience", *DUAL)),
+        *settings("single_cups", ("steps",), "single/"),
     )
 
 

@@ -142,7 +142,7 @@ def _meta_rl() -> tuple[Cell, ...]:
         Cell("never/latency", name, "steps_left", "", "over_episodes", ".1f"),
         Cell("source/late_reward", HISTORIES.name, "late_reward", "source", "value", ".2f"),
         Cell("runs", name, "", estimator="runs"),
-        *settings(DARK_ROOM),
+        *settings(DARK_ROOM.name, DARK_ROOM.settings),
     )
 
 

@@ -241,7 +241,8 @@ def _without_looks(xml: str) -> str:
     """A model with dots for meshes that touch nothing. Its physics is the same to the bit."""
     root = ElementTree.fromstring(xml)
     for geom in root.iter("geom"):
-        if geom.get("contype") == geom.get("conaffinity") == "0" and geom.attrib.pop("mesh", None):
+        if geom.get("contype") == geom.get("conaffinity") == "0" and "mesh" in geom.attrib:
+            del geom.attrib["mesh"]
             geom.set("type", "sphere")
             geom.set("size", "0.001")
     used = {geom.get("mesh") for geom in root.iter("geom")}
