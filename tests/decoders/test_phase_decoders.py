@@ -108,6 +108,18 @@ def test_memory_is_that_of_the_window(module, settings):
     torch.testing.assert_close(decoder.act(begun), decoder.act(second))
 
 
+def test_the_gru_remembers_a_window_and_no_more():
+    """Late in an episode it plans from the chunks that a window of its training has."""
+    decoder = build(gru_phase, window=3).eval()
+    chunks, memory = [make_batch(seed=seed) for seed in range(6)], None
+    for chunk in chunks:
+        plan = decoder.plan(chunk, memory)
+        memory = plan.memory
+    real = torch.ones(6, dtype=torch.bool)
+    window = replace(chunks[5], history=tuple(replace(chunk, real=real) for chunk in chunks[3:5]))
+    torch.testing.assert_close(decoder.act(window), plan.action)
+
+
 def test_the_loss_leaves_out_what_was_before_the_beginning():
     decoder = build(ghost_phase, persistent=True)
     first, second = make_batch(seed=1), make_batch(seed=2)

@@ -1,8 +1,10 @@
 """GRU+Phase: a recurrent decoder. Its hidden state goes from chunk to chunk; an inferred sub-phase gates the context.
 
-    e' = FiLM(e; p)      h_t = GRU([e'; E(state); p], h_{t-1})      a_1:H = out(h_t)
+    e' = FiLM(e; p)      x_t = [e'; E(state); p]      h_t = GRU(x_t, h_{t-1})      a_1:H = out(h_t)
 
-Trained on windows of sequential chunks, from h = 0 at the window's start. At the paper's widths 3.9M parameters.
+Trained on windows of sequential chunks, from h = 0 at the window's start, and used so: a plan starts from h = 0 at the
+oldest of the last `window` chunks. Carried on for a whole episode, h leaves what training has shown it, and nearly
+every episode fails. At the paper's widths 3.9M parameters.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ class Settings:
     d_latent: int = 64
     d_recurrent: int = 832
     phases: int = 8
+    window: int = 3  # chunks, the training's
 
     def __post_init__(self) -> None:
-        at_least_one(self, "hidden", "d_context", "d_latent", "d_recurrent", "phases")
+        at_least_one(self, "hidden", "d_context", "d_latent", "d_recurrent", "phases", "window")
 
 
 class Decoder(nn.Module):
@@ -46,22 +49,36 @@ class Decoder(nn.Module):
         self.cell = nn.GRUCell(s.d_context + s.d_latent + s.phases, s.d_recurrent)
         self.out = nn.Linear(s.d_recurrent, sizes.horizon * sizes.d_action)
 
-    def plan(self, batch: Batch, memory: Tensor | None = None) -> Plan:
+    def inputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """x [B, d_x] and the phase's logits."""
         e, state = self.compressor(batch.tokens), self.encoder(batch.state)
         logits = self.gate.logits(e, state)
-        x = torch.cat([self.gate(e, logits), state, logits.detach().softmax(dim=-1)], dim=-1)
-        h = self.cell(x, memory)  # [B, d_recurrent]
-        return Plan(self.out(h).view(len(batch), self.sizes.horizon, -1), h, logits)
+        return torch.cat([self.gate(e, logits), state, logits.detach().softmax(dim=-1)], dim=-1), logits
+
+    def readout(self, h: Tensor) -> Tensor:
+        """A hidden state [B, d_recurrent] as an action chunk [B, H, d_a]."""
+        return torch.as_tensor(self.out(h).view(len(h), self.sizes.horizon, -1))
+
+    def plan(self, batch: Batch, memory: Tensor | None = None) -> Plan:
+        """The memory is x of the chunks before, [B, up to window, d_x]."""
+        x, logits = self.inputs(batch)
+        seen = x[:, None] if memory is None else torch.cat([memory, x[:, None]], dim=1)[:, -self.settings.window :]
+        h: Tensor | None = None
+        for chunk in seen.unbind(dim=1):
+            h = self.cell(chunk, h)
+        assert h is not None
+        return Plan(self.readout(h), seen, logits)
 
     def window(self, batch: Batch) -> list[Plan]:
         """The plans of a window's chunks; before an episode's beginning the hidden state is that of a beginning."""
         plans: list[Plan] = []
-        memory = None
+        h: Tensor | None = None
         for chunk in batch.window:
-            plans.append(self.plan(chunk, memory))
-            memory = plans[-1].memory
-            if chunk.real is not None and memory is not None:
-                memory = memory * chunk.real[:, None]
+            x, logits = self.inputs(chunk)
+            h = self.cell(x, h)
+            plans.append(Plan(self.readout(h), None, logits))
+            if chunk.real is not None:
+                h = h * chunk.real[:, None]
         return plans
 
     def loss_terms(

@@ -185,6 +185,7 @@ def _libero10() -> tuple[Cell, ...]:
         *settings(FEATURES, ("horizon", "stride")),
         *settings("libero_ghost_pg", ("phases", "epochs", "batch_size", "learning_rate", "d_latent")),
         *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
+        *settings("libero_gru_phase", ("window",), "GRU_Phase/"),
         Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
         Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
         Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),
