@@ -8,13 +8,13 @@ from pathlib import Path
 from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
-from ghost import config as settings
-from ghost import warm
+from ghost.study import builds as settings
+from ghost.runs import warm
 from ghost.errors import GhostError
-from ghost.experiments import ARTEFACTS
+from ghost.study import ARTEFACTS
 from ghost.files import canonical
-from ghost.latex import HOW_TO_GET, available
-from ghost.sources import code_hash, imports
+from ghost.report.latexmk import HOW_TO_GET, available
+from ghost.runs.code import code_hash, imports
 
 min_version("9.0")
 
@@ -53,7 +53,7 @@ localrules:
     draw,
     tabulate,
     collect,
-    numbers,
+    macros,
     typeset,
     audit,
     notebook,

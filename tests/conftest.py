@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ghost.outcome import Outcome, Row
-from ghost.records import record_runs
+from ghost.runs.records import record_runs
+from ghost.runs.results import Measured, Outcome
 
 ROOT = Path(__file__).parents[1]
 SMOKE = ("--config", "scale=smoke")
@@ -153,9 +153,9 @@ def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
     manifest = tmp_path / "runs/tiny/manifest.json"
 
     def run(seed: int, folder: Path) -> Outcome:
-        return Outcome([Row("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed})
+        return Outcome([Measured("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed})
 
-    record_runs(tiny_row, ("ghost.simulate",), manifest, run)
+    record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
     return manifest
 
 

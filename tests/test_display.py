@@ -264,7 +264,7 @@ rule train:
 
 SLOW = """
 import sys, time
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 if sys.argv[1] == "True":
     sys.exit("\\n".join(f"reason {n}" for n in range(30)))
 progress = Progress("epochs", every_s=0.1)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import call, copy_project, repeatable, small_laptop
-from ghost.snapshots import METADATA, record_path
+from ghost.project.snapshots import METADATA, record_path
 
 pytestmark = pytest.mark.cluster
 

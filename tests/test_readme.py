@@ -3,7 +3,7 @@
 import importlib
 import re
 
-from ghost.experiments import ARTEFACTS, EXPERIMENTS
+from ghost.study import ARTEFACTS, EXPERIMENTS
 
 
 def test_its_make_targets_exist(root):
@@ -23,7 +23,7 @@ def test_its_picture_shows_every_rule(root):
     assert picture is not None
     for rule in rules:
         assert re.search(rf'\b{rule}\["{rule}<br>', picture[1]), rule
-        importlib.import_module(f"ghost.{rule}")  # rule = module
+        importlib.import_module(f"ghost.steps.{rule}")  # rule = module
 
 
 def test_its_glossary_names_exist(root):

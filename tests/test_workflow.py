@@ -48,7 +48,7 @@ def planned(project: Path, config: tuple[str, ...] = SMOKE) -> set[str]:
     return found - {"all"}
 
 
-AFTER_CELLS = {"collect", "numbers", "typeset", "audit"}
+AFTER_CELLS = {"collect", "macros", "typeset", "audit"}
 
 
 def cells(project: Path) -> dict[str, dict]:
@@ -89,7 +89,7 @@ def test_touching_files_reruns_nothing(project):
 
 
 def test_editing_one_row_reruns_just_what_depends_on_it(project, edited):
-    edited("src/ghost/experiments/analytic.py", '"dt": 0.16,', '"dt": 0.15,')
+    edited("src/ghost/study/analytic.py", '"dt": 0.16,', '"dt": 0.15,')
     assert planned(project) == {
         "simulate switch_speed",
         "summarize fig_switch_speed",
@@ -132,7 +132,7 @@ def test_editing_a_network_reruns_what_imports_it(project, edited):
 
 
 def test_editing_one_plot_redraws_just_it(project, edited):
-    edited("src/ghost/plots/dwell_time.py", 'panel(right, "b", "Lemma 1")', 'panel(right, "b", "Lemma")')
+    edited("src/ghost/report/plots/dwell_time.py", 'panel(right, "b", "Lemma 1")', 'panel(right, "b", "Lemma")')
     assert planned(project) == {"plot dwell_time", "typeset", "audit"}
 
 

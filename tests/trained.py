@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ghost.cache_features import cache_features
-from ghost.make_demos import make_demos
-from ghost.train import train
+from ghost.steps.cache_features import cache_features
+from ghost.steps.make_demos import make_demos
+from ghost.steps.train import train
 
 SEEDS = [42, 123]
 DEMOS = {

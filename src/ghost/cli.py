@@ -42,7 +42,7 @@ def audit(
     """
     from ghost.audit.affected import Query
     from ghost.audit.answer import answer
-    from ghost.config import load
+    from ghost.study.builds import load
 
     query = Query(run, seed, host, gpu, commit, file)
     text, code = answer(load({"scale": scale}), cell, query, verify=verify, diff=diff, json=json)
@@ -68,9 +68,9 @@ def claims(
 
     from ghost.claims.report import explain, judge, overview
     from ghost.claims.verdicts import VERDICTS
-    from ghost.config import load
     from ghost.errors import GhostError, did_you_mean
     from ghost.files import canonical
+    from ghost.study.builds import load
 
     for name in fail_on:
         if name not in VERDICTS:
@@ -90,8 +90,8 @@ def lint(scale: str = "laptop") -> int:
     Args:
         scale: whose cells to compare with.
     """
-    from ghost.cells import read_cells
-    from ghost.lint import lint as lint_folder
+    from ghost.report.cells import read_cells
+    from ghost.report.lint import lint as lint_folder
 
     complaints = lint_folder(Path("paper"), read_cells(Path("data") / scale / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
@@ -104,8 +104,8 @@ def ready(scale: str = "laptop") -> int:
     Args:
         scale: smoke, laptop, closed_loop or paper.
     """
-    from ghost.config import load
-    from ghost.readiness import blockers
+    from ghost.report.readiness import blockers
+    from ghost.study.builds import load
 
     found = blockers(load({"scale": scale}))
     print("\n".join([*found, f"{len(found)} in the way" if found else "camera-ready"]))
@@ -120,7 +120,7 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
         scale: smoke, laptop, closed_loop or paper.
     """
     from ghost.audit.bundle import bundle as write_bundle
-    from ghost.config import load
+    from ghost.study.builds import load
 
     print(write_bundle(load({"scale": scale}), out))
 
@@ -132,8 +132,8 @@ def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
         what: a figure or table such as fig:diagnostic, or paper.
         scale: smoke, laptop, closed_loop or paper.
     """
-    from ghost.config import load
-    from ghost.plan import plan as plan_artefact
+    from ghost.project.plan import plan as plan_artefact
+    from ghost.study.builds import load
 
     print(plan_artefact(what, load({"scale": scale})))
 
@@ -147,7 +147,7 @@ def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = N
         seed: which of its runs; the first if left out.
         samples: how many at a time: 1 on a robot.
     """
-    from ghost.export import export as write_file
+    from ghost.training.export import export as write_file
 
     print(write_file(manifest, out, seed=seed, samples=samples))
 
@@ -176,7 +176,7 @@ def film(
 
 def dvc() -> None:
     """Write dvc.yaml from the table: a stage per experiment, figure and table, and one for the paper."""
-    from ghost.stages import write_stages
+    from ghost.project.dvc import write_stages
 
     write_stages(Path("dvc.yaml"))
 
@@ -187,8 +187,8 @@ def snapshot(stage: tyro.conf.Positional[str] = "") -> None:
     Args:
         stage: a stage of dvc.yaml, such as fig_switch_speed; all of them when left out, after `snakemake all`.
     """
-    from ghost.snapshots import take
-    from ghost.stages import find_stage, stages
+    from ghost.project.dvc import find_stage, stages
+    from ghost.project.snapshots import take
 
     for chosen in [find_stage(stage)] if stage else stages().values():
         print(take(chosen))
@@ -196,14 +196,14 @@ def snapshot(stage: tyro.conf.Positional[str] = "") -> None:
 
 def restore() -> None:
     """After `git clone` and `dvc pull`: verify every file, and let Snakemake know them, so that nothing is rerun."""
-    from ghost.snapshots import restore as restore_folder
+    from ghost.project.snapshots import restore as restore_folder
 
     print(restore_folder(Path("data/laptop/snapshots")))
 
 
 def lock() -> None:
     """Pin what is installed here: write requirements.lock, and from it and groot.lock what conda reads."""
-    from ghost.lock import write_lock
+    from ghost.project.lock import write_lock
 
     envs = Path("workflow/envs")
     write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")

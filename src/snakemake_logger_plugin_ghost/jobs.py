@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from ghost.progress import LINE
+from ghost.runs.progress import LINE
 
 TAIL_BYTES = 4096
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")

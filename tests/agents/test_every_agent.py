@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ghost.trajectories import Seen, Sizes, Window
+from ghost.data.trajectories import Seen, Sizes, Window
 
 AGENTS = ("ghost", "transformer", "algorithm_distillation", "rl2")
 PUBLISHED = {"ghost": 17_922, "transformer": 417_538, "algorithm_distillation": 421_378, "rl2": 54_533}

@@ -1,7 +1,7 @@
 import torch
 
 from ghost.agents.history import HistoryEncoder
-from ghost.trajectories import Seen, Sizes
+from ghost.data.trajectories import Seen, Sizes
 
 SIZES = Sizes(2, 3, 2)
 

@@ -10,15 +10,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import chromium
 
-from ghost.audit.__main__ import audit
 from ghost.audit.lookup import display, explain_run, lookup
 from ghost.audit.tables import read_table
-from ghost.config import load
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
-from ghost.provenance import anchor
-from ghost.records import open_runs, run_id
-from ghost.table import Artefact
+from ghost.report.appendix import anchor
+from ghost.runs.records import open_runs, run_id
+from ghost.steps.audit import audit
+from ghost.study.builds import load
+from ghost.study.declarations import Artefact
 
 
 def cell(runs, **changes):
@@ -186,8 +186,8 @@ def test_marks_are_shown_never_hidden():
 def test_a_run_is_explained_down_to_its_bytes(tiny_manifest):
     said = "\n".join(explain_run(open_runs(tiny_manifest)[0]))
     assert "training 7" in said
-    assert "source    ghost/simulate.py" in said
-    assert "rows.csv" in said
+    assert "source    ghost/steps/simulate.py" in said
+    assert "measured.csv" in said
 
 
 def test_before_the_first_run_the_command_that_makes_it_is_named(root, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from ghost.audit.bundle import bundle
-from ghost.config import load
+from ghost.study.builds import load
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ from ghost.audit.answer import answer
 from ghost.audit.build import Build, sentences_of
 from ghost.audit.compare import compare
 from ghost.audit.verify import verify
-from ghost.config import load
 from ghost.errors import GhostError
 from ghost.files import read_json, sha256, write_json
+from ghost.study.builds import load
 
 pytestmark = pytest.mark.slow
 RUNS = Path("data/smoke/runs")
@@ -67,17 +67,17 @@ def test_a_changed_checkpoint_is_named(config, keep):
 
 def test_an_edited_results_row_is_named_also_when_every_hash_was_mended(config, keep):
     folder = keep(RUNS / "cvae_offline")
-    rows, manifest = folder / "seed42/rows.csv", folder / "manifest.json"
+    rows, manifest = folder / "seed42/measured.csv", folder / "manifest.json"
     lines = rows.read_text().splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("all,mse,"))
     lines[at] = "all,mse,0.001," + lines[at].split(",")[-1]
     rows.write_text("\n".join(lines) + "\n")
     assert f"files {rows}: was changed" in said(config, "runs")
     record = read_json(folder / "seed42/run.json")
-    record["outputs"]["rows.csv"]["sha256"] = sha256(rows)
+    record["outputs"]["measured.csv"]["sha256"] = sha256(rows)
     write_json(folder / "seed42/run.json", record)
     listing = read_json(manifest)
-    listing["runs"][0]["files"]["seed42/rows.csv"] = sha256(rows)
+    listing["runs"][0]["files"]["seed42/measured.csv"] = sha256(rows)
     write_json(manifest, listing)
     found = said(config, "cells")
     assert "tab:lightweight/CVAE/test_mse does not recompute from the raw rows" in found

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from ghost.study.benchmarks import GROWTH, LINES, Line
 from torch.utils.flop_counter import FlopCounterMode
 
-from ghost import bench, read_bench
-from ghost.batch import Batch
 from ghost.benches import (
     Pair,
     Place,
@@ -26,8 +25,9 @@ from ghost.benches import (
 )
 from ghost.data.features import Sizes
 from ghost.decoders import ghost, neural_ode
+from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
-from ghost.experiments.benchmarks import GROWTH, LINES, Line
+from ghost.steps import bench, read_bench
 from trained import train_tiny
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ def test_the_report_reads_every_line_and_fits_the_growth():
     for name, least in GROWTH.items():
         found["growth"] += [Pair(f"{name}/{least * n}", 0, 3 * n**1.5, 3, "s") for n in (1, 2, 4, 8)]
     outcome = read_bench.outcome(found, Settings(goals, tuple(GROWTH)))
-    values = {(row.condition, row.metric): row.value for row in outcome.rows}
+    values = {(m.condition, m.metric): m.value for m in outcome.measured}
     assert values["cache/sequential", "ratio"] == pytest.approx(0.6)
     assert values["cache/sequential", "goal"] == 1.3
     assert ("cache/shuffled", "goal") not in values
@@ -173,7 +173,9 @@ def test_a_run_counts_as_its_record_says_and_another_job_whole(tmp_path):
     for seed, wall_s in ((0, 1.5), (1, 2.0)):
         folder = tmp_path / f"data/smoke/runs/x/seed{seed}"
         folder.mkdir(parents=True)
-        (folder / "run.json").write_text(json.dumps({"command": ["python", "-m", "ghost.train"], "wall_s": wall_s}))
+        (folder / "run.json").write_text(
+            json.dumps({"command": ["python", "-m", "ghost.steps.train"], "wall_s": wall_s})
+        )
     assert dag.own_time(tmp_path) == (3.5 + 2 + 4, 4)  # two files of one job count once
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ghost import statistics
 from ghost.claims.consistency import Article, Interval, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.errors import GhostError
+from ghost.report import statistics
 
 INCONSISTENT = {
     "tab:multi_task/aggregate_params_ratio",

@@ -9,7 +9,7 @@ import pytest
 from ghost.claims.article import NonResult, read_article, read_numbers, write_numbers
 from ghost.claims.ledger import LEDGER, NUMBERS, as_value, numbers, read_ledger
 from ghost.errors import GhostError
-from ghost.experiments import ARTEFACTS
+from ghost.study import ARTEFACTS
 
 ARTICLE = os.environ.get("GHOST_ARTICLE")
 

@@ -4,8 +4,8 @@ import pytest
 from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shards
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
-from ghost.outcome import Outcome
-from ghost.records import Run, record_runs
+from ghost.runs.records import Run, record_runs
+from ghost.runs.results import Outcome
 
 N, T, D = 23, 3, 4
 TOKENS = np.random.default_rng(0).normal(size=(N, T, D)).astype(np.float16)
@@ -35,7 +35,7 @@ def write(manifest, row, per_shard=5, tokens=TOKENS):
         }
         return Outcome([], arrays(), write_shards(folder, N, per_shard, lambda part: Encoded(tokens[part]), facts))
 
-    record_runs({**row, "seeds": [7]}, ("ghost.simulate",), manifest, run, stand_ins=["backbone"])
+    record_runs({**row, "seeds": [7]}, ("ghost.steps.simulate",), manifest, run, stand_ins=["backbone"])
     return manifest
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_cache_is_refused(tiny_manifest, manifest, tmp_path, tiny_row
     with pytest.raises(GhostError, match="a feature cache has one run, this has 2"):
         FeatureCache.open(tiny_manifest)
     other = tmp_path / "other/manifest.json"
-    record_runs({**tiny_row, "seeds": [1]}, ("ghost.simulate",), other, lambda seed, folder: Outcome([]))
+    record_runs({**tiny_row, "seeds": [1]}, ("ghost.steps.simulate",), other, lambda seed, folder: Outcome([]))
     with pytest.raises(GhostError, match=r"lists no seed1/shards\.json"):
         FeatureCache.open(other)
     with pytest.raises(GhostError, match="no split 'samples'; did you mean sample"):

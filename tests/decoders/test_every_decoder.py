@@ -6,8 +6,8 @@ import importlib
 import pytest
 import torch
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
+from ghost.decoders.contract import Batch
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
 TINY = Sizes(tokens=3, d_token=8, d_state=5, horizon=4, d_action=6)

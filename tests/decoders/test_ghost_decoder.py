@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import silu
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import drop
+from ghost.decoders.contract import Batch
 from ghost.decoders.ghost import Decoder, Settings
 
 SIZES = Sizes(tokens=5, d_token=12, d_state=7, horizon=4, d_action=6)

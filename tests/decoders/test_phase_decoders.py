@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from ghost.study.libero import POLICIES, VARIANTS
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders import ghost, ghost_phase, gru_phase, mlp, mlp_phase
-from ghost.experiments.libero import POLICIES, VARIANTS
-from ghost.train import split_settings
+from ghost.decoders.contract import Batch
+from ghost.steps.train import split_settings
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=16, d_action=7)
 TINY = Sizes(tokens=1, d_token=6, d_state=5, horizon=4, d_action=3)

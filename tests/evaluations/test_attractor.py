@@ -6,9 +6,9 @@ import pytest
 import tiny
 import torch
 
+from ghost.data.samples import Samples
 from ghost.evaluations.attractor import Settings, continued, evaluate
-from ghost.progress import Progress
-from ghost.samples import Samples
+from ghost.runs.progress import Progress
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def run(cache, ghost, **settings):
 
 
 def values(outcome):
-    return {(row.condition, row.metric): row.value for row in outcome.rows}
+    return {(m.condition, m.metric): m.value for m in outcome.measured}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import torch
 
 from ghost.environments.dark_room import draw_episodes, moves, rules_of
 from ghost.evaluations.dark_room import Settings, evaluate, measure
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 
 
 class Still(torch.nn.Module):
@@ -26,7 +26,7 @@ class Still(torch.nn.Module):
 
 def run(settings, **agents):
     outcome = evaluate(settings, None, agents, seed=42, progress=Progress(stream=io.StringIO()))
-    return {(row.condition, row.metric): row.value for row in outcome.rows}, outcome.arrays
+    return {(m.condition, m.metric): m.value for m in outcome.measured}, outcome.arrays
 
 
 def test_the_shortest_way_and_an_agent_that_never_moves_bound_everyone():

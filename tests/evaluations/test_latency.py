@@ -5,7 +5,7 @@ import pytest
 
 from ghost.evaluations import latency
 from ghost.evaluations.latency import Settings, evaluate, fits
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def few(monkeypatch):
 def run(**settings):
     given = Settings(**{"rounds": 4, "warm_up": 1, "threads": 1, "dit_every": 0, **settings})
     outcome = evaluate(given, None, {}, seed=0, progress=Progress(stream=io.StringIO()))
-    return outcome, {(row.condition, row.metric): row.value for row in outcome.rows}
+    return outcome, {(m.condition, m.metric): m.value for m in outcome.measured}
 
 
 def test_parameters_are_the_published_ones(few):

@@ -6,7 +6,7 @@ import torch
 
 from ghost.evaluations import metaworld
 from ghost.evaluations.metaworld import Settings, alignment, evaluate
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 
 pytestmark = pytest.mark.slow  # real MuJoCo worlds
 
@@ -31,7 +31,7 @@ def test_a_round_of_real_worlds(monkeypatch):
     monkeypatch.setattr(metaworld, "tasks", lambda benchmark: ("reach-v3", "drawer-close-v3", "window-open-v3"))
     agent, settings = Turned(), Settings(tasks=3, rounds=1, steps_before=4, aligned_steps=20, max_steps=150)
     outcome = evaluate(settings, None, {"agent": agent}, seed=1, progress=Progress(stream=io.StringIO()))
-    found = {(row.condition, row.metric): row.value for row in outcome.rows}
+    found = {(m.condition, m.metric): m.value for m in outcome.measured}
     assert found["expert", "success"] == 1
     assert found["expert", "first_cosine"] == pytest.approx(1)
     assert found["expert", "fresh_early_cosine"] == pytest.approx(1)

@@ -5,13 +5,13 @@ import pytest
 import tiny
 import torch
 
-from ghost import samples
+from ghost.data import samples
 from ghost.data.dual_arm import ARM, DIMENSIONS, GRIPPER, LIFT
+from ghost.data.samples import Samples
 from ghost.errors import GhostError
 from ghost.evaluations import offline
 from ghost.evaluations.offline import Settings, cosines, evaluate
-from ghost.progress import Progress
-from ghost.samples import Samples
+from ghost.runs.progress import Progress
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def small_ghost():
 
 
 def values(outcome):
-    return {(row.condition, row.metric): row.value for row in outcome.rows}
+    return {(m.condition, m.metric): m.value for m in outcome.measured}
 
 
 def run(settings, cache, decoder, seed=0):

@@ -8,7 +8,7 @@ import torch
 from ghost.evaluations import switching
 from ghost.evaluations.predict import per_task
 from ghost.evaluations.switching import Settings, alternate, evaluate, spread, swap, transitions
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 
 
 @pytest.fixture
@@ -37,12 +37,12 @@ def outcome(cache, small_ghost, small_mlp, monkeypatch):
 
 
 def test_every_row_is_there_and_finite(outcome, cache):
-    found = {(row.condition, row.metric): row.value for row in outcome.rows}
-    assert len(found) == len(outcome.rows)
+    found = {(m.condition, m.metric): m.value for m in outcome.measured}
+    assert len(found) == len(outcome.measured)
     assert np.isfinite(list(found.values())).all()
     assert {f"every_{k}" for k in (2, 3, 4)} <= {condition for condition, _ in found}
     assert {(task, "latent_compression") for task in cache.task_names} <= set(found)
-    assert next(row.n for row in outcome.rows if row.condition == "swap") == 6  # ordered pairs of three tasks
+    assert next(m.n for m in outcome.measured if m.condition == "swap") == 6  # ordered pairs of three tasks
     assert outcome.arrays["transitions/mse"].shape == (4,)
 
 

@@ -8,7 +8,7 @@ import pytest
 from groot_rows import demos_row, features_row, finetune_row, write_recorded
 from tiny_checkpoint import make_checkpoint
 
-from ghost.make_demos import make_demos
+from ghost.steps.make_demos import make_demos
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def demos(tmp_path_factory, recorded) -> Path:
 @pytest.fixture(scope="session")
 def finetuned(tmp_path_factory, tiny, demos) -> Path:
     """The manifest of a checkpoint that had two updates."""
-    from ghost.finetune import finetune
+    from ghost.steps.finetune import finetune
 
     manifest = tmp_path_factory.mktemp("runs") / "groot/manifest.json"
     finetune(finetune_row(tiny), (demos,), manifest)
@@ -41,7 +41,7 @@ def finetuned(tmp_path_factory, tiny, demos) -> Path:
 @pytest.fixture(scope="session")
 def cached(tmp_path_factory, demos, finetuned) -> Path:
     """The manifest of a feature cache."""
-    from ghost.cache_features import cache_features
+    from ghost.steps.cache_features import cache_features
 
     manifest = tmp_path_factory.mktemp("runs") / "features/manifest.json"
     cache_features(features_row(), manifest, [demos, finetuned])

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from ghost.backbones.groot import Groot
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders import dit
+from ghost.decoders.contract import Batch
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot

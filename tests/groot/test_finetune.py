@@ -7,12 +7,12 @@ import pytest
 from groot_rows import FINETUNING, finetune_row
 from safetensors.numpy import load_file
 
-from ghost import finetune as step
 from ghost.backbones.groot import Groot
 from ghost.errors import GhostError
-from ghost.finetune import FineTuning, finetune, schedule
-from ghost.progress import Progress
-from ghost.records import open_runs
+from ghost.runs.progress import Progress
+from ghost.runs.records import open_runs
+from ghost.steps import finetune as step
+from ghost.steps.finetune import FineTuning, finetune, schedule
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot

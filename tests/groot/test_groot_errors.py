@@ -87,7 +87,7 @@ def test_a_hub_that_does_not_answer_is_one_line(tmp_path, demos, offline):
     command = [
         sys.executable,
         "-m",
-        "ghost.finetune",
+        "ghost.steps.finetune",
         "--row",
         text,
         "--needs",
@@ -111,7 +111,7 @@ def test_without_lerobot_it_is_one_line(tmp_path, tiny, demos):
     assert ours is not None
     python = ours.replace("snakemake", "python")
     text = finetune_row(tiny)
-    command = [python, "-m", "ghost.finetune", "--row", text, "--needs", str(demos), "--out", str(tmp_path / "m")]
+    command = [python, "-m", "ghost.steps.finetune", "--row", text, "--needs", str(demos), "--out", str(tmp_path / "m")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr

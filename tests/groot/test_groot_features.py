@@ -17,14 +17,14 @@ import torch
 from groot_rows import FEATURES, demos_row, features_row, raw_episodes, row, write_recorded
 
 from conftest import ROOT
-from ghost import cache_features as step
 from ghost.backbones.groot import Groot
-from ghost.cache_features import cache_features, open_demos
-from ghost.cache_shards import cache_shards
 from ghost.data.features import FeatureCache
 from ghost.errors import GhostError
-from ghost.make_demos import make_demos
-from ghost.records import open_runs
+from ghost.runs.records import open_runs
+from ghost.steps import cache_features as step
+from ghost.steps.cache_features import cache_features, open_demos
+from ghost.steps.cache_shards import cache_shards
+from ghost.steps.make_demos import make_demos
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
@@ -107,7 +107,7 @@ def test_the_normalisation_is_lerobots_own(cached, recorded):
 def test_a_killed_step_goes_on_and_jobs_share_it_with_the_same_bytes(tmp_path, cached, demos, finetuned):
     """Killed in the middle, then three jobs, then the whole: the manifest has the sha256 of every file."""
     out = tmp_path / "features/manifest.json"
-    command = [sys.executable, "-m", "ghost.cache_features", "--row", features_row(), "--out", str(out)]
+    command = [sys.executable, "-m", "ghost.steps.cache_features", "--row", features_row(), "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     needs = ["--needs", str(demos), str(finetuned)]
     process = subprocess.Popen([*command, *needs], env=environment, stderr=subprocess.DEVNULL)

@@ -13,7 +13,7 @@ from conftest import call, copy_project
 from ghost.backbones.groot import lock
 from ghost.data.features import FeatureCache
 from ghost.files import sha256
-from ghost.records import open_runs
+from ghost.runs.records import open_runs
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from policies import POLICIES, TRAINING, WIDTHS
 
-from ghost.cache_features import cache_features
 from ghost.libero.assets import Assets
-from ghost.make_demos import make_demos
-from ghost.train import train
+from ghost.steps.cache_features import cache_features
+from ghost.steps.make_demos import make_demos
+from ghost.steps.train import train
 from trained import row
 
 # Tests choose: what the variable names is for those that ask for LIBERO's own assets, the others have the primitives.

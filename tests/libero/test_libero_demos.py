@@ -8,7 +8,7 @@ from ghost.libero import demos
 from ghost.libero.assets import Assets
 from ghost.libero.demos import Attempt, Settings, make
 from ghost.libero.tasks import TASKS
-from ghost.records import open_runs
+from ghost.runs.records import open_runs
 
 pytest_plugins = ("libero_fixtures",)
 
@@ -61,7 +61,7 @@ def test_a_killed_run_goes_on_behind_its_last_attempt(tmp_path, monkeypatch):
     tried.clear()
     tried += [(0, 0)] * 2
     whole = make(settings, seed=0, folder=tmp_path / "whole")
-    assert whole.rows == outcome.rows
+    assert whole.measured == outcome.measured
     assert all((tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in whole.files)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ghost.errors import GhostError
 from ghost.libero.film import film
-from ghost.rollout import rollout
+from ghost.steps.rollout import rollout
 from trained import row
 
 pytest_plugins = ("libero_fixtures",)
@@ -20,7 +20,7 @@ pytest_plugins = ("libero_fixtures",)
 def manifest(libero_runs, tmp_path_factory):
     out = tmp_path_factory.mktemp("film") / "manifest.json"
     settings = {"backbone": "libero_standin", "tasks": [5], "trials": 1, "max_steps": 12, "execute": 8}
-    line = row("mlp_rollout", "rollout", "ghost.rollout", settings, [2], ["features", "mlp"])
+    line = row("mlp_rollout", "rollout", "ghost.steps.rollout", settings, [2], ["features", "mlp"])
     rollout(line, out, (libero_runs["features"], libero_runs["mlp"]))
     return out
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from policies import POLICIES
 
-from ghost import rollout as step
 from ghost.errors import GhostError
 from ghost.libero.policy import Policy
-from ghost.records import open_runs
-from ghost.rollout import Episode, Settings, Trial, rollout, rows_of, trials
+from ghost.runs.records import open_runs
+from ghost.steps import rollout as step
+from ghost.steps.rollout import Episode, Settings, Trial, rollout, measured_of, trials
 from trained import row
 
 pytest_plugins = ("libero_fixtures",)
@@ -19,7 +19,9 @@ BASE = {"backbone": "libero_standin", "tasks": [5], "trials": 2, "max_steps": 12
 
 
 def run(libero_runs, name, out, seeds=(1,), **settings):
-    line = row(f"{name}_rollout", "rollout", "ghost.rollout", {**BASE, **settings}, list(seeds), ["features", name])
+    line = row(
+        f"{name}_rollout", "rollout", "ghost.steps.rollout", {**BASE, **settings}, list(seeds), ["features", name]
+    )
     rollout(line, out, (libero_runs["features"], libero_runs[name]))
     return open_runs(out)
 
@@ -41,7 +43,7 @@ def test_every_policy_acts(name, libero_runs, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_workers_give_the_rows_of_one(libero_runs, tmp_path, monkeypatch):
+def test_two_workers_give_the_measured_of_one(libero_runs, tmp_path, monkeypatch):
     one = run(libero_runs, "ghost_pz", tmp_path / "one/manifest.json")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     two = run(libero_runs, "ghost_pz", tmp_path / "two/manifest.json")
@@ -134,7 +136,7 @@ def test_phases_of_successes_and_failures():
         return Episode("T8", 8, trial, 1, 40, 0, 0, success, success, 100, phases)
 
     found = [episode(0, True, "0 1 4 4"), episode(1, True, "0 0 0 4"), episode(2, False, "0 1 0 1")]
-    rows = {(r.condition, r.metric): (r.value, r.n) for r in rows_of(found, {})}
+    rows = {(r.condition, r.metric): (r.value, r.n) for r in measured_of(found, {})}
     assert rows["T8", "success"] == (pytest.approx(2 / 3), 3)
     assert rows["T8/succeeded", "transitions"] == (1.5, 2)
     assert rows["T8/failed", "transitions"] == (3.0, 1)

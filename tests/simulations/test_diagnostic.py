@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from ghost.dynamics.potentials import CENTRES, ThreeWells
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 from ghost.simulations.diagnostic import Settings, escape, run, sweep
 
 SETTINGS = Settings(
@@ -33,7 +33,7 @@ def outcome():
 
 @pytest.fixture(scope="module")
 def rows(outcome):
-    return {(row.condition, row.metric): row.value for row in outcome.rows}
+    return {(m.condition, m.metric): m.value for m in outcome.measured}
 
 
 def test_three_basins_then_two_and_the_first_is_gone(rows, outcome):
@@ -91,7 +91,7 @@ def test_a_time_without_event_is_nan():
 
 def test_same_bytes_twice(outcome):
     again = run(SETTINGS, seed=0, progress=Progress(stream=io.StringIO()))
-    assert again.rows == outcome.rows
+    assert again.measured == outcome.measured
     assert all(again.arrays[k].tobytes() == v.tobytes() for k, v in outcome.arrays.items())
 
 

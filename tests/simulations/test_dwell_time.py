@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ghost.dynamics import normal_form
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 from ghost.simulations.dwell_time import Settings, run
 
 SETTINGS = Settings(
@@ -33,7 +33,7 @@ def outcome():
 
 @pytest.fixture(scope="module")
 def rows(outcome):
-    return {(row.condition, row.metric): row.value for row in outcome.rows}
+    return {(m.condition, m.metric): m.value for m in outcome.measured}
 
 
 def test_slopes_are_minus_one_half(rows):
@@ -59,7 +59,7 @@ def test_lemma_1_bound_holds_and_is_nearly_reached(rows, outcome):
 
 def test_same_bytes_twice(outcome):
     again = run(SETTINGS, seed=0, progress=Progress(stream=io.StringIO()))
-    assert again.rows == outcome.rows
+    assert again.measured == outcome.measured
     assert all(again.arrays[k].tobytes() == v.tobytes() for k, v in outcome.arrays.items())
 
 

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from ghost.dynamics.normal_form import saddle_node
 from ghost.dynamics.potentials import DoubleWell
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 from ghost.simulations.ghost_mechanism import Settings, run
 
 SETTINGS = Settings(stiffness=0.3, tilt=3.0, d=1.5, excess=0.05, delta=0.2, dt=0.002, duration_s=15.0, tolerance=0.15)
@@ -24,7 +24,7 @@ def outcome():
 
 @pytest.fixture(scope="module")
 def rows(outcome):
-    return {(row.condition, row.metric): row.value for row in outcome.rows}
+    return {(m.condition, m.metric): m.value for m in outcome.measured}
 
 
 def test_barrier_is_the_quartics(rows):
@@ -55,7 +55,7 @@ def test_trajectory_leaves_b1_and_ends_in_b2(rows, outcome):
 
 def test_same_bytes_twice(outcome):
     again = run(SETTINGS, seed=0, progress=Progress(stream=io.StringIO()))
-    assert again.rows == outcome.rows
+    assert again.measured == outcome.measured
     assert all(again.arrays[k].tobytes() == v.tobytes() for k, v in outcome.arrays.items())
 
 

@@ -9,7 +9,7 @@ import torch
 
 from ghost.dynamics.networks import Potential
 from ghost.dynamics.potentials import ThreeWells
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 from ghost.simulations.learned_potential import (
     Settings,
     act,
@@ -46,13 +46,13 @@ def outcome():
 
 
 def test_it_learns_far_better_than_the_mean(outcome):
-    rows = {(row.condition, row.metric): row.value for row in outcome.rows}
+    rows = {(m.condition, m.metric): m.value for m in outcome.measured}
     assert rows["train", "final_loss"] < 0.1 * rows["heldout", "predict_the_mean_loss"]
     assert rows["heldout", "loss"] < 0.5 * rows["heldout", "predict_the_mean_loss"]
 
 
 def test_basins_emerge_where_the_demonstrator_has_them(outcome):
-    rows = {(row.condition, row.metric): row.value for row in outcome.rows}
+    rows = {(m.condition, m.metric): m.value for m in outcome.measured}
     assert rows["c1", "basins"] >= 3
     assert rows["c1", "largest_distance"] < 0.15
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
 from ghost.simulations.switch_speed import Settings, run, steps_to_converge
 
 SETTINGS = Settings(
@@ -29,7 +29,7 @@ SETTINGS = Settings(
 
 def measure(settings):
     outcome = run(settings, seed=0, progress=Progress(stream=io.StringIO()))
-    return {(row.condition, row.metric): row.value for row in outcome.rows}, outcome.arrays
+    return {(m.condition, m.metric): m.value for m in outcome.measured}, outcome.arrays
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@
 #
 # What the decoder does with a held-out sample: the potential it falls down, the way it takes, and what its final latent
 # `z*` is worth to another task. Everything is computed below from a feature cache and one training run; nothing is
-# typed in. Set the two paths and run it, or let the pipeline do so: `python -m ghost.notebook`.
+# typed in. Set the two paths and run it, or let the pipeline do so: `python -m ghost.steps.notebook`.
 
 # %%
 import os
@@ -26,12 +26,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ghost.checkpoint import load_decoder
 from ghost.data.features import FeatureCache
+from ghost.data.samples import Samples
 from ghost.evaluations.offline import task_means
 from ghost.evaluations.predict import gather, per_task, predict, squared_errors
-from ghost.records import open_runs
-from ghost.samples import Samples
+from ghost.runs.records import open_runs
+from ghost.training.checkpoint import load_decoder
 
 # %% tags=["parameters"]
 features = Path(os.environ.get("GHOST_FEATURES", "data/laptop/runs/dual_arm_features/manifest.json"))

@@ -17,9 +17,9 @@ rule summarize:
     params:
         artefact=lambda wildcards: BUILT[wildcards.stage].id,
         cells=lambda wildcards: canonical(BUILT[wildcards.stage].declaration()),
-        code=lambda wildcards: code_hash("ghost.summarize", *BUILT[wildcards.stage].implementations),
+        code=lambda wildcards: code_hash("ghost.steps.summarize", *BUILT[wildcards.stage].implementations),
     shell:
-        "python -m ghost.warm ghost.summarize --artefact {params.artefact} --out {output.cells:q}"
+        "python -m ghost.runs.warm ghost.steps.summarize --artefact {params.artefact} --out {output.cells:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
 
 
@@ -37,9 +37,9 @@ rule plot:
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
         pgf="--pgf" if TEX else "",
-        code=lambda wildcards: code_hash("ghost.plot", f"ghost.plots.{wildcards.label}"),
+        code=lambda wildcards: code_hash("ghost.steps.plot", f"ghost.report.plots.{wildcards.label}"),
     shell:
-        "python -m ghost.warm ghost.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"
+        "python -m ghost.runs.warm ghost.steps.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
 
 
@@ -57,9 +57,9 @@ rule draw:
         "../../environment.yml"
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
-        code=code_hash("ghost.draw"),
+        code=code_hash("ghost.steps.draw"),
     shell:
-        "python -m ghost.warm ghost.draw --source {input.source:q} --style {input.style:q} --out {params.out:q} > {log:q} 2>&1"
+        "python -m ghost.runs.warm ghost.steps.draw --source {input.source:q} --style {input.style:q} --out {params.out:q} > {log:q} 2>&1"
 
 
 rule tabulate:
@@ -73,7 +73,7 @@ rule tabulate:
     conda:
         "../../environment.yml"
     params:
-        code=code_hash("ghost.tabulate"),
+        code=code_hash("ghost.steps.tabulate"),
     shell:
-        "python -m ghost.warm ghost.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
+        "python -m ghost.runs.warm ghost.steps.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
         " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"

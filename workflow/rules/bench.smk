@@ -7,4 +7,4 @@ rule bench:
     conda:
         "../../environment.yml"
     shell:
-        "python -m ghost.bench --features {input.features:q} --out data/bench"
+        "python -m ghost.steps.bench --features {input.features:q} --out data/bench"

@@ -16,14 +16,14 @@ rule collect:
     conda:
         "../../environment.yml"
     params:
-        code=code_hash("ghost.collect"),
+        code=code_hash("ghost.steps.collect"),
     shell:
-        "python -m ghost.warm ghost.collect --cells {input.cells:q} --manifests {input.manifests:q}"
+        "python -m ghost.runs.warm ghost.steps.collect --cells {input.cells:q} --manifests {input.manifests:q}"
         " --out-cells {output.cells:q} --out-results {output.results:q}"
         " --out-metrics {output.metrics:q} > {log:q} 2>&1"
 
 
-rule numbers:
+rule macros:
     input:
         cells=rules.collect.output.cells,
         ledger="paper/claims.yaml",
@@ -33,7 +33,7 @@ rule numbers:
         provenance=scale.generated / "provenance_entries.tex",
         verdicts=scale.generated / "verdict_entries.tex",
     log:
-        f"logs/{scale.scale}/numbers.log",
+        f"logs/{scale.scale}/macros.log",
     conda:
         "../../environment.yml"
     params:
@@ -41,9 +41,9 @@ rule numbers:
         out=scale.generated,
         page=scale.page,
         scale=scale.scale,
-        code=code_hash("ghost.numbers"),
+        code=code_hash("ghost.steps.macros"),
     shell:
-        "python -m ghost.warm ghost.numbers --cells {input.cells:q} --scale {params.scale} --out {params.out:q} --page {params.page:q}"
+        "python -m ghost.runs.warm ghost.steps.macros --cells {input.cells:q} --scale {params.scale} --out {params.out:q} --page {params.page:q}"
         " --built {params.built} > {log:q} 2>&1"
 
 
@@ -53,7 +53,7 @@ rule typeset:
         text=sorted(map(str, [*Path("paper/sections").glob("*.tex"), *Path("paper/tables").glob("*.jinja")])),
         style="paper/ghost.sty",
         references="paper/references.bib",
-        numbers=rules.numbers.output,
+        numbers=rules.macros.output,
         cells=rules.collect.output.cells,
         figures=expand(scale.figures / "{label}.pgf", label=LABELS["plot"] + LABELS["draw"]),
         tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
@@ -66,10 +66,10 @@ rule typeset:
     params:
         figures=scale.figures,
         generated=scale.generated,
-        ready=f"python -m ghost.warm ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
-        code=code_hash("ghost.typeset"),
+        ready=f"python -m ghost.runs.warm ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
+        code=code_hash("ghost.steps.typeset"),
     shell:
-        "({params.ready} python -m ghost.warm ghost.typeset --main {input.main:q} --figures {params.figures:q}"
+        "({params.ready} python -m ghost.runs.warm ghost.steps.typeset --main {input.main:q} --figures {params.figures:q}"
         " --generated {params.generated:q} --cells {input.cells:q} --out {output.pdf:q}) > {log:q} 2>&1"
 
 
@@ -87,10 +87,10 @@ rule notebook:
     params:
         # of the wildcards alone: Snakemake does not compare parameters that come from the input
         code=lambda wildcards: code_hash(
-            "ghost.notebook", "ghost.decoders.ghost", *imports(Path(f"workflow/notebooks/{wildcards.notebook}.py"))
+            "ghost.steps.notebook", "ghost.decoders.ghost", *imports(Path(f"workflow/notebooks/{wildcards.notebook}.py"))
         ),
     shell:
-        "python -m ghost.warm ghost.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
+        "python -m ghost.runs.warm ghost.steps.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
         " --out {output.page:q} > {log:q} 2>&1"
 
 
@@ -110,7 +110,7 @@ rule audit:
         "../../environment.yml"
     params:
         scale=scale.scale,
-        code=code_hash("ghost.audit.__main__"),
+        code=code_hash("ghost.steps.audit"),
     shell:
-        "python -m ghost.warm ghost.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
+        "python -m ghost.runs.warm ghost.steps.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
         " --tables {input.tables:q} --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"

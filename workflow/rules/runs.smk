@@ -6,8 +6,8 @@
 
 def python(experiment):
     if scale.libero_assets and scale.in_libero(experiment):
-        return f"GHOST_LIBERO_ASSETS={shlex.quote(scale.libero_assets)} python -m ghost.warm"
-    return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.warm"
+        return f"GHOST_LIBERO_ASSETS={shlex.quote(scale.libero_assets)} python -m ghost.runs.warm"
+    return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.runs.warm"
 
 
 def conda_of(step):
@@ -48,7 +48,7 @@ for step in sorted({row.step for row in scale.experiments}):
             reads=lambda wildcards, input: " ".join(["--reads", *input.reads]) if input.reads else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
         shell:
-            "OMP_NUM_THREADS={threads} {params.python} ghost.{params.step} --row {params.row:q} {params.needs}"
+            "OMP_NUM_THREADS={threads} {params.python} ghost.steps.{params.step} --row {params.row:q} {params.needs}"
             " {params.reads} --out {output.manifest:q} > {log:q} 2>&1"
 
 
@@ -73,5 +73,5 @@ rule cache_shards:
         needs=lambda wildcards, input: " ".join(["--needs", *input.needs]),
         code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
     shell:
-        "OMP_NUM_THREADS={threads} {params.python} ghost.cache_shards --row {params.row:q} {params.needs}"
+        "OMP_NUM_THREADS={threads} {params.python} ghost.steps.cache_shards --row {params.row:q} {params.needs}"
         " --part {wildcards.part} --parts {wildcards.parts} --out {output.part:q} > {log:q} 2>&1"

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from ghost.agents.history import HistoryEncoder, Memory
-from ghost.records import open_runs
-from ghost.rows import at_least_one
-from ghost.trajectories import Seen, Sizes, Window, Windows
+from ghost.data.trajectories import Seen, Sizes, Window, Windows
+from ghost.runs.records import open_runs
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc",)
 

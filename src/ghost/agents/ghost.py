@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
 from ghost.decoders.context import Mlp
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
-from ghost.records import open_runs
-from ghost.rows import at_least_one
-from ghost.trajectories import Seen, Sizes, Window, Windows, imitation_error
+from ghost.runs.records import open_runs
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc",)
 

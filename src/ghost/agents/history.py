@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ghost.trajectories import Seen, Sizes
+from ghost.data.trajectories import Seen, Sizes
 
 
 class Memory:

@@ -6,7 +6,7 @@ one of `bins` values along each axis, in the input as in the output. With 4 + 6 
 Normal distributions, two means and two deviations, in place of the three probabilities an axis would make the published
 54,533; but one deviation for all situations must serve the search and the standing still, and training got nowhere.
 
-Training is proximal policy optimisation, in the one loop there is (`ghost.train.Fit`): before every epoch the agent
+Training is proximal policy optimisation, in the one loop there is (`ghost.steps.train.Fit`): before every epoch the agent
 acts in new episodes (`Rollouts.prepare`), whose chunks of C steps are then the samples of that epoch, each with the
 recurrent state that its first step had. Values are kept as shares of the largest return, so that they are of order one.
 At first the goals lie near the start, then farther and farther away (`growth`): from the benchmark's own episodes
@@ -25,10 +25,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
 from ghost.environments.dark_room import DarkRoom, Episodes, draw_episodes, rules_of, scaled
-from ghost.records import open_runs
-from ghost.rows import at_least_one
-from ghost.trajectories import Seen, Sizes, Window, Windows, imitation_error
+from ghost.runs.records import open_runs
+from ghost.runs.settings import at_least_one
 
 TERMS = ("objective",)
 
@@ -166,7 +166,7 @@ class Experience:
 
 
 class Rollouts:
-    """Episodes that the agent acts anew before every epoch; the samples of `ghost.train.Fit`."""
+    """Episodes that the agent acts anew before every epoch; the samples of `ghost.steps.train.Fit`."""
 
     sizes = Sizes(2, 2, 2)
     device = "cpu"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ghost.audit import affected, compare, lookup
 from ghost.audit.build import Build
-from ghost.config import Config
 from ghost.errors import GhostError
 from ghost.files import canonical
+from ghost.study.builds import Config
 
 
 def answer(

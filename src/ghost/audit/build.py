@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ghost.cells import read_cells
-from ghost.config import Config
 from ghost.errors import GhostError
-from ghost.records import MANIFEST, Run, open_runs
+from ghost.report.cells import read_cells
+from ghost.runs.records import MANIFEST, Run, open_runs
+from ghost.study.builds import Config
 
 SECTIONS = Path("paper/sections")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from ghost.audit.build import Build
 from ghost.audit.crate import crate
-from ghost.config import Config
 from ghost.errors import GhostError
 from ghost.files import atomic, sha256
+from ghost.study.builds import Config
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can tell
 CODE = ("Snakefile", "requirements.lock", "pyproject.toml", "CITATION.cff", "README.md")
@@ -50,7 +50,7 @@ def _files(build: Build) -> Iterator[Path]:
     for runs in build.manifests.values():
         for run in runs:
             folder = run.folder / f"seed{run.seed}"
-            yield from (run.folder / "manifest.json", folder / "run.json", folder / "rows.csv")
+            yield from (run.folder / "manifest.json", folder / "run.json", folder / "measured.csv")
     yield from (path for name in (*CODE, f"config/{config.scale}.yaml") if (path := Path(name)).exists())
     for name, pattern in CODE_FOLDERS:
         yield from sorted(Path(name).rglob(pattern))

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ghost.cells import read_cells
 from ghost.errors import GhostError
 from ghost.files import read_json
+from ghost.report.cells import read_cells
 
 WATCHED = ("settings", "inputs", "stand_ins", "lock_sha256", "host", "commit")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
-from ghost.provenance import anchor
-from ghost.records import MANIFEST
-from ghost.sources import ROOT
+from ghost.report.appendix import anchor
+from ghost.runs.code import ROOT
+from ghost.runs.records import MANIFEST
 
 Entity = dict[str, Any]
 PROFILES = {
@@ -135,8 +135,8 @@ def _workflow(add: Any, tools: dict[str, Entity]) -> None:
 
 
 def _tool(add: Any, step: str) -> Entity:
-    path = f"src/ghost/{step}.py"
-    add(path, ["File", "SoftwareSourceCode"], name=f"python -m ghost.{step}", programmingLanguage="Python")
+    path = f"src/ghost/steps/{step}.py"
+    add(path, ["File", "SoftwareSourceCode"], name=f"python -m ghost.steps.{step}", programmingLanguage="Python")
     add(f"{WORKFLOW}#{step}", "HowToStep", name=f"rule {step}", workExample={"@id": path})
     return {"@id": path}
 
@@ -185,7 +185,7 @@ def _numbers(add: Any, build: Build, tools: dict[str, Entity], files: Mapping[st
         sources: dict[str, Entity] = {}
         for cell in cells:
             rows = [
-                str(build.runs[i].folder / f"seed{build.runs[i].seed}/rows.csv")
+                str(build.runs[i].folder / f"seed{build.runs[i].seed}/measured.csv")
                 for i in cell["runs"]
                 if i in build.runs
             ]

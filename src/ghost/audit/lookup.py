@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
-from ghost.cells import read_cells
-from ghost.config import Config
 from ghost.errors import GhostError, did_you_mean
-from ghost.experiments import ARTEFACTS
 from ghost.files import canonical
-from ghost.records import Run, open_runs
+from ghost.report.cells import read_cells
+from ghost.runs.records import Run, open_runs
+from ghost.study import ARTEFACTS
+from ghost.study.builds import Config
 
 
 def lookup(config: Config, identity: str) -> str:

@@ -25,21 +25,21 @@ import pypdf
 import pypdfium2
 
 from ghost.audit.build import Build
-from ghost.cells import read_cells
-from ghost.collect import collect
-from ghost.config import Config
 from ghost.errors import GhostError
-from ghost.experiments import ARTEFACTS
 from ghost.files import canonical, confined, sha256
-from ghost.latex import available
-from ghost.lint import lint
-from ghost.numbers import numbers
-from ghost.provenance import anchor
-from ghost.records import open_runs
-from ghost.sources import code_hash
-from ghost.summarize import correct, summarize_cell
-from ghost.table import Artefact
-from ghost.tabulate import tabulate
+from ghost.report.appendix import anchor
+from ghost.report.cells import read_cells
+from ghost.report.latexmk import available
+from ghost.report.lint import lint
+from ghost.runs.code import code_hash
+from ghost.runs.records import open_runs
+from ghost.steps.collect import collect
+from ghost.steps.macros import macros
+from ghost.steps.summarize import correct, summarize_cell
+from ghost.steps.tabulate import tabulate
+from ghost.study import ARTEFACTS
+from ghost.study.builds import Config
+from ghost.study.declarations import Artefact
 
 MARGIN = 0.5  # points, of the one that TeX leaves around a link
 
@@ -175,7 +175,7 @@ def _text(config: Config) -> Iterator[Problem]:
         yield Problem("text", complaint.split(": ")[0], complaint.partition(": ")[2])
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder)
-        numbers(cells, config.scale, made, config.page, tuple(artefact.id for artefact in built()))
+        macros(cells, config.scale, made, config.page, tuple(artefact.id for artefact in built()))
         for artefact in built():
             if artefact.step == "tabulate":
                 template = Path("paper/tables") / f"{artefact.stage}.tex.jinja"

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ghost.data.features import Encoded
-from ghost.records import LOCK
+from ghost.runs.records import LOCK
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ groot-cpu.lock for the tests. Nothing else in this package imports lerobot or tr
   the last place of float16. On a GPU all is computed in bfloat16, which by itself moves tokens by up to 4 % of their
   spread against float32; where a GPU takes another kernel for another batch, they may differ by as much.
 
-The checkpoint is that of the run of `ghost.finetune`: `python -m ghost.cache_features --row '{...}' --needs
+The checkpoint is that of the run of `ghost.steps.finetune`: `python -m ghost.steps.cache_features --row '{...}' --needs
 .../dual_arm/manifest.json .../groot/manifest.json --out .../manifest.json`.
 """
 
@@ -50,13 +50,13 @@ from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import read_json, sha256, write_json
-from ghost.records import open_runs
-from ghost.rows import at_least_one
-from ghost.sources import ROOT
+from ghost.runs.code import ROOT
+from ghost.runs.records import open_runs
+from ghost.runs.settings import at_least_one
 
 STAND_IN = ""  # a checkpoint that is not the published one says so in the record of its run
 HEAD_PARAMETERS = 1_068_806_144  # of the published head; any other checkpoint stands in for it
-CHECKPOINT = "checkpoint"  # its folder in the run of ghost.finetune
+CHECKPOINT = "checkpoint"  # its folder in the run of ghost.steps.finetune
 EAGLE = "eagle"  # the processor's folder, in the checkpoint's
 ENVIRONMENTS = ROOT.parents[1] / "workflow/envs"
 ASSETS = (  # the processor's files; its code is lerobot's own

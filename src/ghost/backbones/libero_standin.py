@@ -26,7 +26,7 @@ from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.libero.tasks import TASKS, THINGS, Goal
-from ghost.rows import at_least_one
+from ghost.runs.settings import at_least_one
 
 STAND_IN = "GR00T N1.5 backbone"
 SCALES_M = (0.01, 0.03, 0.1, 0.3)

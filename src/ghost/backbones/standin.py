@@ -11,7 +11,7 @@ T tokens, D token width, P = T - text_tokens image patches, h hidden. Like a vis
 
 Its weights are drawn from `weights_seed` and never trained. It knows nothing but the instruction and the data set's
 observation.scene.* columns at that time step: neither the joints, nor the future, nor how the demonstrator will choose.
-Its run: `python -m ghost.cache_features --row '{...}' --needs .../manifest.json --out .../manifest.json`.
+Its run: `python -m ghost.steps.cache_features --row '{...}' --needs .../manifest.json --out .../manifest.json`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
-from ghost.rows import at_least_one
+from ghost.runs.settings import at_least_one
 
 STAND_IN = "GR00T N1.5 backbone"
 SCENE = {"object": 3, "target": 3, "distractors": 6, "hands": 6, "grippers": 2, "lighting": 2}  # columns, their widths

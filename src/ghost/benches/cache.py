@@ -20,8 +20,8 @@ import numpy as np
 
 from ghost.benches import Pair, Place, interleaved
 from ghost.data.features import SMALL, Encoded, FeatureCache, Sizes, write_shards
-from ghost.outcome import Outcome
-from ghost.records import record_runs
+from ghost.runs.records import record_runs
+from ghost.runs.results import Outcome
 
 SIZES = Sizes(64, 2048, 64, 17, 32)
 PER_SHARD, AT_A_TIME = 256, 256

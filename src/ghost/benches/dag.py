@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ghost.benches import Pair, Place, finish, interleaved, python, read_pairs, seconds, write_pairs
 from ghost.errors import GhostError
-from ghost.experiments.benchmarks import LINES
 from ghost.files import read_json
+from ghost.study.benchmarks import LINES
 
 OWN = "data/bench/dag.csv"
 ALL = ("-m", "snakemake", "all", "--config", "scale=smoke")
@@ -130,7 +130,7 @@ def audits(folder: Path) -> list[Pair]:
 def plan(root: Path, folder: Path, runs: int) -> float:
     """Seconds of a dry run with so many more runs in the table."""
     copy(root, folder)
-    table = folder / "src/ghost/experiments/__init__.py"
+    table = folder / "src/ghost/study/__init__.py"
     table.write_text(table.read_text(encoding="utf-8") + ROWS % (SEEDS, runs // SEEDS), encoding="utf-8")
     snakefile = folder / "Snakefile"
     snakefile.write_text(snakefile.read_text(encoding="utf-8") + RULE, encoding="utf-8")

@@ -17,10 +17,10 @@ import numpy as np
 from ghost.benches import Pair, Place, seconds
 from ghost.benches.rollouts import demonstrate, episode
 from ghost.benches.training import WIDTHS, synthetic
+from ghost.data.samples import Samples
 from ghost.decoders import ghost
-from ghost.experiments.benchmarks import GROWTH
-from ghost.samples import Samples
-from ghost.train import Fit, Training, be_deterministic
+from ghost.steps.train import Fit, Training, be_deterministic
+from ghost.study.benchmarks import GROWTH
 
 REPEATS = 5
 

@@ -20,11 +20,11 @@ from typing import Any
 import torch
 from torchdiffeq import odeint
 
-from ghost.batch import Batch
 from ghost.benches import Pair, Place, interleaved
 from ghost.decoders import ghost_phase
+from ghost.decoders.contract import Batch
 from ghost.evaluations.latency import BUILD, PAPER, fits
-from ghost.export import example, session, to_onnx
+from ghost.training.export import example, session, to_onnx
 
 REPEATS = {1: 60, 64: 8}  # by batch
 DIT_REPEATS = 5

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ghost.data.features import FeatureCache
 from ghost.decoders import ghost
 from ghost.files import write_json
-from ghost.train import split_settings
+from ghost.steps.train import split_settings
 
 
 class PlainGhost(nn.Module):

@@ -23,13 +23,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from ghost.benches import Pair, Place, finish, interleaved, python, seconds
-from ghost.config import load
 from ghost.data.features import FeatureCache, Sizes
+from ghost.data.samples import Samples
 from ghost.decoders import ghost
 from ghost.files import canonical
-from ghost.records import open_runs
-from ghost.samples import Samples
-from ghost.train import Fit, Training, be_deterministic
+from ghost.runs.records import open_runs
+from ghost.steps.train import Fit, Training, be_deterministic
+from ghost.study.builds import load
 
 WIDTHS = {  # name: (sizes, settings, batch)
     "paper": (Sizes(64, 2048, 64, 17, 32), ghost.Settings(), 32),
@@ -127,7 +127,15 @@ def all_seeds(place: Place) -> list[Pair]:
         def ours(out: Path = out) -> None:
             finish(
                 python(
-                    "-m", "ghost.train", "--row", json.dumps(row), *needs, "--out", str(out), root=place.root, core=0
+                    "-m",
+                    "ghost.steps.train",
+                    "--row",
+                    json.dumps(row),
+                    *needs,
+                    "--out",
+                    str(out),
+                    root=place.root,
+                    core=0,
                 )
             )
 

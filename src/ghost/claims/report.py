@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from ghost.cells import read_cells
 from ghost.claims.article import read_numbers
 from ghost.claims.consistency import findings
 from ghost.claims.ledger import LEDGER, NUMBERS, Ledger, read_ledger
 from ghost.claims.verdicts import VERDICTS, Verdict, judge_all
-from ghost.config import Config
 from ghost.errors import GhostError, did_you_mean
-from ghost.records import open_runs
+from ghost.report.cells import read_cells
+from ghost.runs.records import open_runs
+from ghost.study.builds import Config
 
 SECTIONS: dict[str, tuple[str, ...]] = {  # of the article, with the tables and figures in them
     "theory": ("fig:diagnostic", "fig:switch_speed", "tab:meta_rl", "fig:meta_rl", "fig:attractor_emergence"),

@@ -29,7 +29,7 @@ from ghost.claims.consistency import Finding, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import Claim, Ledger, Noise, Relation, numbers
 from ghost.errors import GhostError
-from ghost.experiments import EXPERIMENTS
+from ghost.study import EXPERIMENTS
 
 VERDICTS = (
     "identical",

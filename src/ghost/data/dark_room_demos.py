@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ghost.environments.dark_room import rules_of, scaled, shortest_way
-from ghost.outcome import Outcome, Row
-from ghost.rows import at_least_one
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 
 @dataclass(frozen=True)
@@ -52,5 +52,5 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         arrays["action"][:, t], arrays["target"][:, t] = action, target
         position = np.clip(position + action, 0, room.size - 1)
         reward[:, t] = np.where((position == goal).all(axis=1), room.reward_at_goal, room.reward_elsewhere)
-    rows = [Row("demos", "steps", reward.size), Row("demos", "reward", float(reward.mean()), reward.size)]
-    return Outcome(rows, {**arrays, "reward": reward, "length": np.full(s.episodes, room.steps)})
+    measured = [Measured("demos", "steps", reward.size), Measured("demos", "reward", float(reward.mean()), reward.size)]
+    return Outcome(measured, {**arrays, "reward": reward, "length": np.full(s.episodes, room.steps)})

@@ -1,6 +1,6 @@
 """The dual-arm stand-in: a LeRobot v3.0 data set in the place of the authors' 2,196 private episodes.
 
-    python -m ghost.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
+    python -m ghost.steps.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
 
 DESIGNED AND FROZEN before any decoder was compared on it. It is never tuned to make one of them win: what may change
 it is a fault in what it claims below, not a result. Numbers measured on it say how the pipeline and the decoders behave
@@ -37,8 +37,8 @@ import numpy as np
 from ghost.data.lerobot import ACTION, STATE
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.files import write_json
-from ghost.outcome import Outcome, Row
-from ghost.rows import at_least_one
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 STAND_IN = "dual-arm data set"
 FOLDER = "dataset"  # of the data set, in the run's folder
@@ -127,11 +127,17 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         tasks=[task.name for task in TASKS],
     )
     write_json(root / "meta/normalisation.json", normalisation)
-    rows = [Row("all", "episodes", len(episodes)), Row("all", "steps", sum(len(e.action) for e in episodes))]
+    measured = [
+        Measured("all", "episodes", len(episodes)),
+        Measured("all", "steps", sum(len(e.action) for e in episodes)),
+    ]
     for index, task in enumerate(TASKS):
         lengths = [len(episode.action) for episode in episodes if episode.task == index]
-        rows += [Row(task.name, "episodes", len(lengths)), Row(task.name, "steps", float(np.sum(lengths)))]
-    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in (*names, "meta/normalisation.json")))
+        measured += [
+            Measured(task.name, "episodes", len(lengths)),
+            Measured(task.name, "steps", float(np.sum(lengths))),
+        ]
+    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in (*names, "meta/normalisation.json")))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The feature cache: what a frozen backbone made of samples of a data set, so that decoders train without it.
 
-N samples, T tokens, D token width, H horizon. Written by `python -m ghost.cache_features`, opened by the training with
+N samples, T tokens, D token width, H horizon. Written by `python -m ghost.steps.cache_features`, opened by the training with
 
     cache = FeatureCache.open(Path("data/laptop/runs/dual_arm_features/manifest.json"))
     train, test = cache.split("sample")  # or "episode"
@@ -39,7 +39,7 @@ import numpy as np
 
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import atomic, confined, read_json, sha256, write_json
-from ghost.records import Run, open_runs
+from ghost.runs.records import Run, open_runs
 
 INDEX = "shards.json"
 TOKENS, ACTIONS = "tokens", "actions"  # folders of the shards

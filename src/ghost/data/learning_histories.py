@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from ghost.environments.dark_room import DarkRoom, draw_episodes, rules_of, scaled
-from ghost.outcome import Outcome, Row
-from ghost.rows import at_least_one
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])  # [9, 2]
 
@@ -70,11 +70,11 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         value[learner, reached] += s.learning_rate * (wanted - value[learner, reached])
     arrays = {"observation": observation, "context": np.zeros_like(observation), "action": action, "reward": reward}
     late = reward[:, -50:]
-    rows = [
-        Row("source", "reward", float(reward.mean()), reward.size),
-        Row("source", "late_reward", float(late.mean()), late.size),
+    measured = [
+        Measured("source", "reward", float(reward.mean()), reward.size),
+        Measured("source", "late_reward", float(late.mean()), late.size),
     ]
-    return Outcome(rows, {**arrays, "length": np.full(s.learners, rules.steps)})
+    return Outcome(measured, {**arrays, "length": np.full(s.learners, rules.steps)})
 
 
 def destinations(size: int) -> np.ndarray:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ghost.data.trajectories import pack
 from ghost.environments.metaworld import TASKS, World, features, tasks
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
-from ghost.trajectories import pack
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 REWARD_SCALE = 0.1
 
@@ -52,7 +52,7 @@ def stand_ins() -> list[str]:
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     names = tasks(settings.benchmark)[: settings.tasks]
     progress = Progress("tasks")
-    episodes, rows = [], []
+    episodes, measured = [], []
     for number, name in enumerate(names):
         progress(number, len(names), name)
         world, succeeded = World(name), 0
@@ -64,13 +64,15 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
             context = np.zeros((len(tried["reward"]), len(names)), np.float32)
             context[:, number] = 1
             episodes.append({**tried, "observation": features(tried["observation"]), "context": context})
-        rows.append(Row(name, "expert_success", succeeded / settings.episodes_per_task, settings.episodes_per_task))
+        measured.append(
+            Measured(name, "expert_success", succeeded / settings.episodes_per_task, settings.episodes_per_task)
+        )
     progress(len(names), len(names))
     packed = pack(episodes)
     share = len(episodes) / (len(names) * settings.episodes_per_task)
-    rows.append(Row("all", "expert_success", share, len(names) * settings.episodes_per_task))
-    rows.append(Row("all", "steps", int(packed["length"].sum())))
-    return Outcome(rows, packed)
+    measured.append(Measured("all", "expert_success", share, len(names) * settings.episodes_per_task))
+    measured.append(Measured("all", "steps", int(packed["length"].sum())))
+    return Outcome(measured, packed)
 
 
 def demonstrate(settings: Settings, world: World, seeds: np.random.SeedSequence) -> dict[str, np.ndarray] | None:

@@ -1,6 +1,6 @@
 """A recorded LeRobot data set, v2.0 to v3.0, as demonstrations: `--config demos=<folder>`.
 
-    python -m ghost.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
+    python -m ghost.steps.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
 
 The data set keeps its version and its tree. Two things change: states and actions are normalised, dimension by
 dimension, so that the smallest recorded value is -1 and the largest 1 (a dimension that never changes is 0), as
@@ -25,7 +25,7 @@ from ghost.data.dual_arm import STAND_IN as DATA_SET
 from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset
 from ghost.errors import GhostError
 from ghost.files import atomic, confined, write_json
-from ghost.outcome import Outcome, Row
+from ghost.runs.results import Measured, Outcome
 
 EPISODES = 2196  # of the paper's
 META = ("info.json", "modality.json", "tasks.jsonl", "tasks.parquet", "episodes.jsonl", "episodes/**/*.parquet")
@@ -64,11 +64,11 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     write_json(root / LIMITS, {"state": raw[STATE], "action": raw[ACTION]})
 
     steps = dataset.lengths()
-    rows = [Row("all", "episodes", len(dataset)), Row("all", "steps", float(steps.sum()))]
+    measured = [Measured("all", "episodes", len(dataset)), Measured("all", "steps", float(steps.sum()))]
     files = [str(path.relative_to(source)) for path in (*tables, *videos, *meta)]
     published = len(dataset) == EPISODES and set(dataset.tasks.values()) == {task.name for task in TASKS}
     names = tuple(f"{FOLDER}/{name}" for name in (*files, LIMITS))
-    return Outcome(rows, files=names, stand_ins=() if published else (DATA_SET,))
+    return Outcome(measured, files=names, stand_ins=() if published else (DATA_SET,))
 
 
 def _columns(tables: Iterable[Path], name: str) -> Iterable[np.ndarray]:

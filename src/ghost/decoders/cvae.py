@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
-from ghost.losses import gaussian_kl, imitation_terms
-from ghost.rows import at_least_one
+from ghost.decoders.contract import Batch
+from ghost.decoders.losses import gaussian_kl, imitation_terms
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "kl")
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
-from ghost.losses import masked_mse
-from ghost.rows import at_least_one
+from ghost.decoders.contract import Batch
+from ghost.decoders.losses import masked_mse
+from ghost.runs.settings import at_least_one
 
 TERMS = ("denoising", "consistency")
 SIGMA_MIN, SIGMA_MAX, SIGMA_DATA, RHO = 0.002, 80.0, 0.5, 7.0

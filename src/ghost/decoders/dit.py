@@ -23,12 +23,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.attention import Attention
 from ghost.decoders.context import drop
-from ghost.losses import masked_mse
-from ghost.rows import at_least_one
+from ghost.decoders.contract import Batch
+from ghost.decoders.losses import masked_mse
+from ghost.runs.settings import at_least_one
 
 TERMS = ("flow",)
 BUCKETS = 1000  # t reaches the network as a bucket number

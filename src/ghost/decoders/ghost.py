@@ -22,13 +22,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
+from ghost.decoders.contract import Batch
+from ghost.decoders.losses import imitation_terms, nt_xent
 from ghost.dynamics.integrators import hamiltonian, rollout
 from ghost.dynamics.networks import Drift, Potential
-from ghost.losses import imitation_terms, nt_xent
-from ghost.rows import at_least_one
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "distillation", "contrastive", "basin")
 

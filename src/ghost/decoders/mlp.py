@@ -15,11 +15,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
-from ghost.losses import imitation_terms
-from ghost.rows import at_least_one
+from ghost.decoders.contract import Batch
+from ghost.decoders.losses import imitation_terms
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "distillation")
 

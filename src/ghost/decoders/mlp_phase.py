@@ -14,12 +14,12 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch, Plan
 from ghost.data.features import Sizes
 from ghost.decoders.context import Compressor, Mlp
+from ghost.decoders.contract import Batch, Plan
+from ghost.decoders.losses import imitation_terms
 from ghost.decoders.phase import PhaseGate, phase_term
-from ghost.losses import imitation_terms
-from ghost.rows import at_least_one
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "distillation", "phase")
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.decoders.context import Mlp
+from ghost.decoders.contract import Batch
 
 
 class PhaseGate(nn.Module):

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import Sizes
 from ghost.decoders.attention import Attention
-from ghost.losses import imitation_terms
-from ghost.rows import at_least_one
+from ghost.decoders.contract import Batch
+from ghost.decoders.losses import imitation_terms
+from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "distillation")
 

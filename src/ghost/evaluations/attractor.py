@@ -22,14 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ghost.batch import Batch
 from ghost.data.features import FeatureCache
+from ghost.data.samples import Samples
+from ghost.decoders.contract import Batch
 from ghost.dynamics.integrators import rollout
 from ghost.evaluations.predict import device_of, gather, only, per_task
 from ghost.evaluations.switching import embed
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.samples import Samples
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,31 @@ def evaluate(
     distance = np.linalg.norm(z - z[-1], axis=-1)  # [n + 1, samples]
     mean, std = gradient.mean(axis=1), gradient.std(axis=1)
     n = len(test)
-    rows = [
-        *(Row(f"step_{k}", "gradient_norm", float(value), n) for k, value in enumerate(mean)),
-        *(Row(f"step_{k}", "gradient_norm_std", float(value), n) for k, value in enumerate(std)),
-        Row("start", "gradient_norm", float(mean[0]), n),
-        Row("end", "gradient_norm", float(mean[-1]), n),
-        Row("start", "gradient_to_drift", float(mean[0] / drift[0].mean()), n),
-        Row("end", "gradient_to_drift", float(mean[-1] / drift[-1].mean()), n),
-        Row("flow", "contraction_percent", float(100 * (1 - mean[-1] / mean[0])), n),
-        Row("flow", "monotone_share", float((np.diff(gradient, axis=0) < 0).all(axis=0).mean()), n),
-        Row("flow", "distance_monotone_share", float((np.diff(distance, axis=0) < 0).all(axis=0).mean()), n),
-        Row("flow", "continued_distance", float(np.linalg.norm(last - z[-1], axis=-1).mean() / distance[0].mean()), n),
+    measured = [
+        *(Measured(f"step_{k}", "gradient_norm", float(value), n) for k, value in enumerate(mean)),
+        *(Measured(f"step_{k}", "gradient_norm_std", float(value), n) for k, value in enumerate(std)),
+        Measured("start", "gradient_norm", float(mean[0]), n),
+        Measured("end", "gradient_norm", float(mean[-1]), n),
+        Measured("start", "gradient_to_drift", float(mean[0] / drift[0].mean()), n),
+        Measured("end", "gradient_to_drift", float(mean[-1] / drift[-1].mean()), n),
+        Measured("flow", "contraction_percent", float(100 * (1 - mean[-1] / mean[0])), n),
+        Measured("flow", "monotone_share", float((np.diff(gradient, axis=0) < 0).all(axis=0).mean()), n),
+        Measured("flow", "distance_monotone_share", float((np.diff(distance, axis=0) < 0).all(axis=0).mean()), n),
+        Measured(
+            "flow", "continued_distance", float(np.linalg.norm(last - z[-1], axis=-1).mean() / distance[0].mean()), n
+        ),
     ]
     positions = per_task(cache, test)
     curves = {task: distance[:, where].mean(axis=1) for task, where in positions.items()}
-    rows += [Row(task, "initial_distance", float(curve[0]), len(positions[task])) for task, curve in curves.items()]
+    measured += [
+        Measured(task, "initial_distance", float(curve[0]), len(positions[task])) for task, curve in curves.items()
+    ]
     starts = [curve[0] for curve in curves.values()]
     falling = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
-    rows += [
-        Row("tasks", "smallest_initial_distance", float(min(starts)), len(starts)),
-        Row("tasks", "largest_initial_distance", float(max(starts)), len(starts)),
-        Row("tasks", "falling", float(sum(falling)), len(falling)),
+    measured += [
+        Measured("tasks", "smallest_initial_distance", float(min(starts)), len(starts)),
+        Measured("tasks", "largest_initial_distance", float(max(starts)), len(starts)),
+        Measured("tasks", "falling", float(sum(falling)), len(falling)),
     ]
     arrays = {
         "gradient/mean": mean,
@@ -92,7 +96,7 @@ def evaluate(
         arrays["flow/embedding"] = embed(flat, seed).reshape(len(z), len(some), 2)
         arrays["flow/task"] = cache.task[test][some]
     progress(2, 2, "embedding")
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 def continued(ghost: Any, batch: Batch, steps: int) -> Tensor:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ghost.data.trajectories import Seen
 from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, rules_of, scaled, shortest_way
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
-from ghost.trajectories import Seen
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 FEATURES = False  # it reads no feature cache
 RANDOM_WALK, SHORTEST_WAY = "random_walk", "shortest_way"
@@ -51,7 +51,7 @@ class Settings:
 def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, seed: int, progress: Progress) -> Outcome:
     rules = rules_of(settings.size)
     episodes = draw_episodes(rules, range(settings.episodes), seed=settings.evaluation_seed + seed)
-    rows: list[Row] = []
+    measured: list[Measured] = []
     arrays: dict[str, np.ndarray] = {}
     agents = {**decoders, RANDOM_WALK: None, SHORTEST_WAY: None}
     for done, (name, agent) in enumerate(agents.items()):
@@ -59,8 +59,8 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
         position, reward = act(name, agent, DarkRoom(rules, episodes))
         found = measure(settings, rules, position, reward, episodes.goals, episodes.switch)
         for metric, values in found.items():
-            rows.append(Row(name, metric, float(values.mean()), settings.episodes))
-            rows += [Row(f"{name}/episode{n:03d}", metric, value) for n, value in enumerate(values)]
+            measured.append(Measured(name, metric, float(values.mean()), settings.episodes))
+            measured += [Measured(f"{name}/episode{n:03d}", metric, value) for n, value in enumerate(values)]
         around = episodes.switch[:, None] + np.arange(-settings.steps_before, settings.steps_after)
         arrays |= {f"{name}/{metric}": values for metric, values in found.items()}
         arrays[f"{name}/reward"] = np.take_along_axis(reward, around, axis=1)  # [E, before + after]
@@ -72,12 +72,12 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
         "evaluation_seed": np.full(settings.episodes, settings.evaluation_seed + seed),
     }
     for metric, values in facts.items():
-        rows += [Row(f"episode{n:03d}", metric, float(value)) for n, value in enumerate(values)]
+        measured += [Measured(f"episode{n:03d}", metric, float(value)) for n, value in enumerate(values)]
     for name, agent in decoders.items():
-        rows.append(Row(name, "parameters", sum(p.numel() for p in agent.parameters())))
+        measured.append(Measured(name, "parameters", sum(p.numel() for p in agent.parameters())))
     arrays["steps_left"] = facts["steps_left"].astype(np.float64)
     progress(len(agents), len(agents))
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 @torch.no_grad()

@@ -23,12 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ghost.batch import Batch
 from ghost.data.features import FeatureCache, Sizes
 from ghost.decoders import cvae, diffusion, dit, ghost, mlp, neural_ode, transformer
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
+from ghost.decoders.contract import Batch
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
 BUILD: dict[str, Callable[[], nn.Module]] = {
@@ -67,22 +67,22 @@ def evaluate(
     progress: Progress,
 ) -> Outcome:
     parameters = {name: count(build) for name, build in BUILD.items()}
-    measured = [name for name in BUILD if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
-    rows = [Row(name, "parameters", number) for name, number in parameters.items()]
-    latency = measure(measured, settings, seed, progress)
+    timed_names = [name for name in BUILD if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
+    measured = [Measured(name, "parameters", number) for name, number in parameters.items()]
+    latency = measure(timed_names, settings, seed, progress)
     for name in BUILD:
         found = latency.get(name, np.full(1, np.nan))
-        rows.append(Row(name, "latency_ms", float(np.median(found)), len(found)))
+        measured.append(Measured(name, "latency_ms", float(np.median(found)), len(found)))
         for quartile in (25, 75):
-            rows.append(Row(name, f"latency_{quartile}_ms", float(np.percentile(found, quartile)), len(found)))
-    medians = {row.condition: row.value for row in rows if row.metric == "latency_ms"}
-    rows += [
-        Row("dit_over_ghost", "parameters", parameters["dit"] / parameters["ghost"]),
-        Row("dit_over_ghost", "aggregate_parameters", REPLACED * parameters["dit"] / parameters["ghost"]),
-        Row("dit_over_ghost", "latency", medians["dit"] / medians["ghost"]),
-        Row("dual_over_single", "parameters_percent", 100 * (parameters["ghost_dual"] / parameters["ghost"] - 1)),
+            measured.append(Measured(name, f"latency_{quartile}_ms", float(np.percentile(found, quartile)), len(found)))
+    medians = {m.condition: m.value for m in measured if m.metric == "latency_ms"}
+    measured += [
+        Measured("dit_over_ghost", "parameters", parameters["dit"] / parameters["ghost"]),
+        Measured("dit_over_ghost", "aggregate_parameters", REPLACED * parameters["dit"] / parameters["ghost"]),
+        Measured("dit_over_ghost", "latency", medians["dit"] / medians["ghost"]),
+        Measured("dual_over_single", "parameters_percent", 100 * (parameters["ghost_dual"] / parameters["ghost"] - 1)),
     ]
-    return Outcome(rows, {f"{name}/latency_ms": found for name, found in latency.items()})
+    return Outcome(measured, {f"{name}/latency_ms": found for name, found in latency.items()})
 
 
 def count(build: Callable[[], nn.Module]) -> int:

@@ -18,13 +18,13 @@ import numpy as np
 from sklearn.metrics import silhouette_score
 from torch import Tensor
 
-from ghost.batch import Batch
 from ghost.data.features import FeatureCache
+from ghost.data.samples import Samples
+from ghost.decoders.contract import Batch
 from ghost.evaluations.predict import device_of, gather, only, predict, squared_errors
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
-from ghost.samples import Samples
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 
 @dataclass(frozen=True)
@@ -46,25 +46,25 @@ def evaluate(
     some = np.unique(np.linspace(0, len(test) - 1, min(settings.samples, len(test))).round().astype(int))
     errors = squared_errors(predict(decoder, samples, seed=seed), cache, test).mean(axis=1)[some]
     n = len(some)
-    rows = [
-        Row("model", "parameters", sum(p.numel() for p in decoder.parameters())),
-        Row("all", "mse", float(errors.mean()), n),
+    measured = [
+        Measured("model", "parameters", sum(p.numel() for p in decoder.parameters())),
+        Measured("all", "mse", float(errors.mean()), n),
     ]
     if hasattr(decoder, "plan"):
         logits = gather(lambda batch: _logits(decoder, batch), samples)[some]
         right = logits.argmax(axis=1) == cache.phase[test][some]
-        rows.append(Row("all", "phase_accuracy", float(right.mean()), n))
+        measured.append(Measured("all", "phase_accuracy", float(right.mean()), n))
     if hasattr(decoder, "latents") and hasattr(decoder, "drift"):
         z = gather(decoder.latents, samples, dim=1)[:, some]  # [steps + 1, n, d_z]
         tasks = cache.task[test][some]
-        rows += [
-            Row("flow", "per_step_contraction_percent", contraction_percent(z, basin_of(decoder)), n),
-            Row(
+        measured += [
+            Measured("flow", "per_step_contraction_percent", contraction_percent(z, basin_of(decoder)), n),
+            Measured(
                 "flow", "silhouette", float(silhouette_score(z[-1], tasks)) if len(set(tasks)) > 1 else float("nan"), n
             ),
         ]
     progress(1, 1, f"{n} samples")
-    return Outcome(rows)
+    return Outcome(measured)
 
 
 def basin_of(decoder: Any) -> int:

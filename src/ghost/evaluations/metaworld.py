@@ -25,11 +25,11 @@ import numpy as np
 import torch
 
 from ghost.data.metaworld_demos import REWARD_SCALE
+from ghost.data.trajectories import Seen
 from ghost.environments.metaworld import TASKS, World, features, tasks
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
-from ghost.trajectories import Seen
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 FEATURES = False  # it reads no feature cache
 EXPERT, RANDOM = "expert", "random_actions"
@@ -67,27 +67,29 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
             rng = np.random.default_rng([s.evaluation_seed + seed, number])  # the same for all agents
             found[name].append(switch(s, worlds, name, agent, rng))
     progress(s.rounds * len(agents), s.rounds * len(agents))
-    rows: list[Row] = []
+    measured: list[Measured] = []
     arrays: dict[str, np.ndarray] = {}
     for name, rounds in found.items():
         cosine, arm, fresh, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
-        rows += [
-            Row(name, "success", float(success.mean()), len(success)),
-            Row(name, "first_cosine", float(cosine[:, 0].mean()), len(cosine)),
-            Row(name, "early_cosine", float(np.nanmean(cosine[:, :FIRST])), len(cosine)),
-            Row(name, "fresh_first_cosine", float(fresh[:, 0].mean()), len(fresh)),
-            Row(name, "fresh_early_cosine", float(fresh[:, :FIRST].mean()), len(fresh)),
-            Row(name, "first_arm_cosine", float(arm[:, 0].mean()), len(arm)),
-            Row(name, "early_arm_cosine", float(np.nanmean(arm[:, :FIRST])), len(arm)),
+        measured += [
+            Measured(name, "success", float(success.mean()), len(success)),
+            Measured(name, "first_cosine", float(cosine[:, 0].mean()), len(cosine)),
+            Measured(name, "early_cosine", float(np.nanmean(cosine[:, :FIRST])), len(cosine)),
+            Measured(name, "fresh_first_cosine", float(fresh[:, 0].mean()), len(fresh)),
+            Measured(name, "fresh_early_cosine", float(fresh[:, :FIRST].mean()), len(fresh)),
+            Measured(name, "first_arm_cosine", float(arm[:, 0].mean()), len(arm)),
+            Measured(name, "early_arm_cosine", float(np.nanmean(arm[:, :FIRST])), len(arm)),
         ]
         for place in range(len(success)):
             episode = f"{name}/round{place // len(names):02d}/{names[place % len(names)]}"
-            rows.append(Row(episode, "success", float(success[place])))
-            rows.append(Row(episode, "first_cosine", float(cosine[place, 0])))
+            measured.append(Measured(episode, "success", float(success[place])))
+            measured.append(Measured(episode, "first_cosine", float(cosine[place, 0])))
         arrays |= {f"{name}/cosine": cosine, f"{name}/arm_cosine": arm, f"{name}/success": success.astype(np.float64)}
-    rows += [Row(name, "parameters", sum(p.numel() for p in agent.parameters())) for name, agent in decoders.items()]
-    rows.append(Row("episodes", "evaluation_seed", s.evaluation_seed + seed))
-    return Outcome(rows, arrays)
+    measured += [
+        Measured(name, "parameters", sum(p.numel() for p in agent.parameters())) for name, agent in decoders.items()
+    ]
+    measured.append(Measured("episodes", "evaluation_seed", s.evaluation_seed + seed))
+    return Outcome(measured, arrays)
 
 
 @torch.no_grad()

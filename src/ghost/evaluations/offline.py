@@ -21,10 +21,10 @@ import numpy as np
 
 from ghost.data.dual_arm import ARM, GRIPPER, LIFT
 from ghost.data.features import FeatureCache
+from ghost.data.samples import Samples
 from ghost.evaluations.predict import chosen, device_of, only, per_task, predict, squared_errors
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.samples import Samples
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
 
 KINDS = {"arm_mse": ARM, "gripper_mse": GRIPPER, "lift_mse": LIFT}
 
@@ -54,18 +54,18 @@ def evaluate(
     means["cosine"] = cosines(predicted[..., cache.action_mask], truth[..., cache.action_mask])
 
     positions = per_task(cache, test)
-    rows = [Row("model", "parameters", sum(p.numel() for p in decoder.parameters()))]
+    measured = [Measured("model", "parameters", sum(p.numel() for p in decoder.parameters()))]
     for metric, mean in (
         ("share_of_task_mean", "predict_the_mean_mse"),
         ("share_of_training_mean", "predict_one_mean_mse"),
     ):
         shares = [means["mse"][where].mean() / means[mean][where].mean() for where in positions.values()]
-        rows.append(Row("worst_task", metric, float(max(shares)), len(test)))
+        measured.append(Measured("worst_task", metric, float(max(shares)), len(test)))
     for metric, found in means.items():
         by_task = {task: float(found[where].mean()) for task, where in positions.items()}
-        rows.append(Row("all", metric, float(found.mean()), len(test)))
-        rows.append(Row("mean_of_tasks", metric, float(np.mean(list(by_task.values()))), len(test)))
-        rows += [Row(task, metric, value, len(positions[task])) for task, value in by_task.items()]
+        measured.append(Measured("all", metric, float(found.mean()), len(test)))
+        measured.append(Measured("mean_of_tasks", metric, float(np.mean(list(by_task.values()))), len(test)))
+        measured += [Measured(task, metric, value, len(positions[task])) for task, value in by_task.items()]
 
     moving = int(truth[..., cache.action_mask].std(axis=1).mean(axis=1).argmax())
     arrays = {
@@ -73,7 +73,7 @@ def evaluate(
         "chunk/predicted": predicted[moving][:, cache.action_mask],
         "samples/mse": means["mse"],
     }
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 def task_means(cache: FeatureCache, train: np.ndarray, test: np.ndarray) -> np.ndarray:

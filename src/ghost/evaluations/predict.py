@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ghost.batch import Batch
 from ghost.data.features import FeatureCache
+from ghost.data.samples import Samples
+from ghost.decoders.contract import Batch
 from ghost.errors import GhostError, did_you_mean
-from ghost.samples import Samples
 
 
 def device_of(decoder: Any) -> str:

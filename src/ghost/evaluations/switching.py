@@ -32,12 +32,12 @@ from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
 
 from ghost.data.features import FeatureCache
+from ghost.data.samples import Samples
 from ghost.evaluations.offline import task_means
 from ghost.evaluations.predict import device_of, gather, per_task, predict, squared_errors
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
-from ghost.samples import Samples
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 
 @dataclass(frozen=True)
@@ -70,40 +70,46 @@ def evaluate(
     progress(1, 4, "errors")
 
     after, held = transitions(error, positions, s, rng)
-    rows = [
-        Row("boundary", "mse", float(after[:, 0].mean()), s.transitions),
-        Row("boundary", "mse_std", float(after[:, 0].std()), s.transitions),
-        Row("steady", "mse", float(held.mean()), held.size),
-        Row("all", "mse", float(error.mean()), len(test)),
+    measured = [
+        Measured("boundary", "mse", float(after[:, 0].mean()), s.transitions),
+        Measured("boundary", "mse_std", float(after[:, 0].std()), s.transitions),
+        Measured("steady", "mse", float(held.mean()), held.size),
+        Measured("all", "mse", float(error.mean()), len(test)),
     ]
     alternating = {every: alternate(error, positions, every, s.transitions, rng) for every in intervals(s)}
-    rows += [Row(f"every_{every}", "mse", float(found.mean()), found.size) for every, found in alternating.items()]
+    measured += [
+        Measured(f"every_{every}", "mse", float(found.mean()), found.size) for every, found in alternating.items()
+    ]
     means = [found.mean() for found in alternating.values()]
-    rows.append(Row("intervals", "mse", float(np.mean(means)), len(means)))
-    rows.append(Row("intervals", "largest_over_smallest", float(max(means) / min(means)), len(means)))
+    measured.append(Measured("intervals", "mse", float(np.mean(means)), len(means)))
+    measured.append(Measured("intervals", "largest_over_smallest", float(max(means) / min(means)), len(means)))
     progress(2, 4, "switching")
 
     z = gather(ghost.latents, samples, dim=1)  # [steps + 1, n, d_z]
-    rows += swap(ghost, z[-1], error, cache, test, positions, rng)
+    measured += swap(ghost, z[-1], error, cache, test, positions, rng)
     mean_error = squared_errors(task_means(cache, train, test), cache, test).mean(axis=1)
     for task, where in positions.items():
-        rows.append(Row(task, "latent_compression", spread(z[0, where]) / spread(z[-1, where]), len(where)))
-        rows.append(Row(task, "error_compression", float(mean_error[where].mean() / error[where].mean()), len(where)))
+        measured.append(Measured(task, "latent_compression", spread(z[0, where]) / spread(z[-1, where]), len(where)))
+        measured.append(
+            Measured(task, "error_compression", float(mean_error[where].mean() / error[where].mean()), len(where))
+        )
     progress(3, 4, "swaps")
 
     hidden = gather(mlp.latent, samples)  # [n, hidden]
     some = rng.permutation(len(test))[: s.embedded]
     labels = cache.task[test][some]
     for name, latent in (("ghost", z[-1, some]), ("mlp", hidden[some])):
-        rows.append(Row(name, "silhouette", float(silhouette_score(latent, labels)), len(some)))
-        rows.append(Row(name, "silhouette_tsne", float(silhouette_score(embed(latent, seed), labels)), len(some)))
+        measured.append(Measured(name, "silhouette", float(silhouette_score(latent, labels)), len(some)))
+        measured.append(
+            Measured(name, "silhouette_tsne", float(silhouette_score(embed(latent, seed), labels)), len(some))
+        )
     progress(4, 4, "silhouettes")
     arrays = {
         "transitions/mse": after.mean(axis=0),  # [hold], from the first sample after the change on
         "intervals/every": np.array(list(alternating)),
         "intervals/mse": np.array(means),
     }
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 def intervals(settings: Settings) -> range:
@@ -144,7 +150,7 @@ def swap(
     test: np.ndarray,
     positions: Mapping[str, np.ndarray],
     rng: np.random.Generator,
-) -> list[Row]:
+) -> list[Measured]:
     """The error with another sample's z* [n, d_z] over a sample's own error [n]."""
 
     def swapped(into: np.ndarray, source: np.ndarray) -> float:
@@ -159,12 +165,12 @@ def swap(
     own = {task: float(error[where].mean()) for task, where in positions.items()}
     owns = np.array(list(own.values()))
     return [
-        Row("swap", "mse", float(across.mean()), len(pairs)),
-        Row("swap", "inflation", float(np.mean(across / [own[one] for one, _ in pairs])), len(pairs)),
-        Row("swap", "inflation_of_means", float(across.mean() / owns.mean()), len(pairs)),
-        Row("within_task", "mse", float(within.mean()), len(within)),
-        Row("within_task", "inflation", float(np.mean(within / owns)), len(within)),
-        Row("within_task", "inflation_of_means", float(within.mean() / owns.mean()), len(within)),
+        Measured("swap", "mse", float(across.mean()), len(pairs)),
+        Measured("swap", "inflation", float(np.mean(across / [own[one] for one, _ in pairs])), len(pairs)),
+        Measured("swap", "inflation_of_means", float(across.mean() / owns.mean()), len(pairs)),
+        Measured("within_task", "mse", float(within.mean()), len(within)),
+        Measured("within_task", "inflation", float(np.mean(within / owns)), len(within)),
+        Measured("within_task", "inflation_of_means", float(within.mean() / owns.mean()), len(within)),
     ]
 
 

@@ -19,7 +19,7 @@ from ghost.errors import GhostError
 from ghost.files import cache_folder, sha256
 from ghost.libero.primitives import write_primitives
 from ghost.libero.things import THINGS
-from ghost.sources import code_hash
+from ghost.runs.code import code_hash
 
 VARIABLE = "GHOST_LIBERO_ASSETS"
 HUB, ON_HUB = "hub", "lerobot/libero-assets"

@@ -1,6 +1,6 @@
 """Demonstrations of the scripted experts on LIBERO-10, in LeRobot's format.
 
-    python -m ghost.make_demos --row '{...}' --out data/<scale>/runs/libero_demos/manifest.json
+    python -m ghost.steps.make_demos --row '{...}' --out data/<scale>/runs/libero_demos/manifest.json
 
 An attempt starts from one of the init states 0 to 39; the last ten are kept for the rollouts. The arm is disturbed:
 an AR(1) noise on its actions, and now and then a burst of random steps, from which the expert recovers. What is
@@ -31,10 +31,10 @@ from ghost.libero.episodes import environment, run_all, workers
 from ghost.libero.experts import expert
 from ghost.libero.observe import columns
 from ghost.libero.tasks import TASKS
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
-from ghost.sources import code_hash
+from ghost.runs.code import code_hash
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 STAND_IN = "LIBERO demonstrations"
 TRAINING_STATES = 40  # of the 50 official init states
@@ -86,7 +86,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     for attempt in run_all(work, jobs, workers()):
         attempts.append(attempt)
         progress(len(attempts), len(jobs), f"task {attempt.task}")
-    rows = []
+    measured = []
     for task in settings.tasks:
         done = [attempt.success for attempt in attempts if attempt.task == task]
         if not any(done):
@@ -94,16 +94,16 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         kept = [attempt for attempt in attempts if attempt.task == task and attempt.success]
         lengths = [len(attempt.columns[ACTION]) for attempt in kept]
         changes = [1 + np.count_nonzero(np.diff(attempt.columns["phase"])) for attempt in kept]
-        rows += [
-            Row(f"T{task}", "expert_success", float(np.mean(done)), len(done)),
-            Row(f"T{task}", "steps", float(np.mean(lengths)), len(lengths)),
-            Row(f"T{task}", "phases", float(np.mean(changes)), len(changes)),
+        measured += [
+            Measured(f"T{task}", "expert_success", float(np.mean(done)), len(done)),
+            Measured(f"T{task}", "steps", float(np.mean(lengths)), len(lengths)),
+            Measured(f"T{task}", "phases", float(np.mean(changes)), len(changes)),
         ]
     done = [attempt.success for attempt in attempts]
-    rows += [
-        Row("all", "expert_success", float(np.mean(done)), len(done)),
-        Row("all", "episodes", sum(done)),
-        Row("all", "steps", sum(len(attempt.columns[ACTION]) for attempt in attempts if attempt.success)),
+    measured += [
+        Measured("all", "expert_success", float(np.mean(done)), len(done)),
+        Measured("all", "episodes", sum(done)),
+        Measured("all", "steps", sum(len(attempt.columns[ACTION]) for attempt in attempts if attempt.success)),
     ]
     names = write_dataset(
         folder / FOLDER,
@@ -122,7 +122,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         tasks=[TASKS[task].instruction for task in settings.tasks],
     )
     shutil.rmtree(folder / PARTS)
-    return Outcome(rows, files=tuple(f"{FOLDER}/{name}" for name in names), facts=assets.facts)
+    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in names), facts=assets.facts)
 
 
 def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: tuple[int, int]) -> Attempt:

@@ -18,9 +18,9 @@ from ghost.errors import GhostError
 from ghost.libero.assets import find_assets
 from ghost.libero.demos import FPS
 from ghost.libero.environment import CAMERAS, Environment
-from ghost.records import Run, open_runs
-from ghost.rollout import EPISODES, Settings, load_policy, play, trials
-from ghost.rows import read_settings
+from ghost.runs.records import Run, open_runs
+from ghost.runs.settings import read_settings
+from ghost.steps.rollout import EPISODES, Settings, load_policy, play, trials
 
 Thing = TypeVar("Thing")
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from ghost.backbones import Observations
-from ghost.batch import Batch
 from ghost.data.features import Encoded
 from ghost.data.lerobot import STATE
+from ghost.decoders.contract import Batch
 from ghost.libero.environment import CAMERAS
 from ghost.libero.observe import columns
 from ghost.libero.tasks import Look

@@ -29,8 +29,8 @@ import numpy as np
 
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.potentials import CENTRES, ThreeWells, grid
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
 
 
 @dataclass(frozen=True)
@@ -111,19 +111,19 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     progress(1, 2, f"dwell {found.dwell_s:.2f} s")
 
     b2 = found.minima_c2[np.argmin(np.linalg.norm(found.minima_c2 - CENTRES[1], axis=-1))]
-    rows = [
-        Row("c1", "minima", len(found.minima_c1)),
-        Row("c2", "minima", len(found.minima_c2)),
-        Row("c2", "gradient_at_b1", float(found.speed[0])),
-        Row("ghost", "critical_weight", critical_weight(wells)),
-        Row("ghost", "dwell_s", found.dwell_s),
-        Row("ghost", "delta", found.delta),
-        Row("ghost", "dip_s", found.dip_s),
-        Row("ghost", "dip_speed", found.dip_speed),
-        Row("escape", "peak_s", found.peak_s),
-        Row("escape", "peak_speed", found.peak_speed),
-        Row("escape", "ends_in", found.ends_in),
-        Row("escape", "final_distance", float(np.linalg.norm(found.z[-1] - b2))),
+    measured = [
+        Measured("c1", "minima", len(found.minima_c1)),
+        Measured("c2", "minima", len(found.minima_c2)),
+        Measured("c2", "gradient_at_b1", float(found.speed[0])),
+        Measured("ghost", "critical_weight", critical_weight(wells)),
+        Measured("ghost", "dwell_s", found.dwell_s),
+        Measured("ghost", "delta", found.delta),
+        Measured("ghost", "dip_s", found.dip_s),
+        Measured("ghost", "dip_speed", found.dip_speed),
+        Measured("escape", "peak_s", found.peak_s),
+        Measured("escape", "peak_speed", found.peak_speed),
+        Measured("escape", "ends_in", found.ends_in),
+        Measured("escape", "final_distance", float(np.linalg.norm(found.z[-1] - b2))),
     ]
 
     hold = round(s.hold_s / s.dt)
@@ -143,7 +143,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         u = wells.value(lattice, w).reshape(s.grid_points, s.grid_points)  # [z_2, z_1]
         arrays |= {f"{name}/u": u.astype(np.float32), f"{name}/arrows": -wells.gradient(arrows, w)}
     progress(2, 2)
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 def critical_weight(wells: ThreeWells) -> float:

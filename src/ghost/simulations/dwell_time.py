@@ -22,8 +22,8 @@ from scipy.integrate import solve_ivp
 
 from ghost.dynamics.normal_form import dwell_bound, passage_time_limit, saddle_node
 from ghost.dynamics.potentials import DoubleWell
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         measured[i] = passage_time(normal_form(m, 0.0), -s.window, s.window, scale=math.sqrt(m))
         progress(i + 1, total, f"normal form, mu {m:.1e}")
     limit = np.array([passage_time_limit(m) for m in mu])
-    rows = compare("normal_form", mu, measured, limit)
+    found = compare("normal_form", mu, measured, limit)
     arrays = {"normal_form/mu": mu, "normal_form/dwell": measured, "normal_form/theory": limit}
 
     well = DoubleWell(s.stiffness, s.tilt, s.d)
@@ -82,8 +82,8 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         measured[i] = passage_time(flow, -s.d, 0.0, scale=math.sqrt(e / node.a))
         progress(len(mu) + i + 1, total, f"double well, excess {e:.1e}")
     limit = np.array([node.passage_time_limit(e) for e in excess])
-    rows += compare("double_well", excess, measured, limit)
-    rows += [Row("double_well", "critical_tilt", node.h_c), Row("double_well", "curvature", node.a)]
+    found += compare("double_well", excess, measured, limit)
+    found += [Measured("double_well", "critical_tilt", node.h_c), Measured("double_well", "curvature", node.a)]
     arrays |= {"double_well/excess": excess, "double_well/dwell": measured, "double_well/theory": limit}
 
     over_bound = np.empty(len(lemma))
@@ -93,9 +93,9 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         dwell = passage_time(normal_form(m, drift), -half, half, scale=half)
         over_bound[i] = dwell / dwell_bound(2 * half, delta, abs(drift))
         progress(len(mu) + len(excess) + i + 1, total, "Lemma 1")
-    rows += [
-        Row("lemma1", "min_dwell_over_bound", float(over_bound.min()), len(lemma)),
-        Row("lemma1", "max_dwell_over_bound", float(over_bound.max()), len(lemma)),
+    found += [
+        Measured("lemma1", "min_dwell_over_bound", float(over_bound.min()), len(lemma)),
+        Measured("lemma1", "max_dwell_over_bound", float(over_bound.max()), len(lemma)),
     ]
     shape = (len(mu), len(s.delta_ratios), len(s.drift_ratios))
     arrays |= {
@@ -103,7 +103,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         "lemma1/delta_ratio": np.array(s.delta_ratios),
         "lemma1/drift_ratio": np.array(s.drift_ratios),
     }
-    return Outcome(rows, arrays)
+    return Outcome(found, arrays)
 
 
 Flow = Callable[[float], float]
@@ -138,11 +138,11 @@ def passage_time(flow: Flow, start: float, end: float, *, scale: float) -> float
     return float(solution.t_events[0][0])
 
 
-def compare(condition: str, parameter: np.ndarray, measured: np.ndarray, theory: np.ndarray) -> list[Row]:
+def compare(condition: str, parameter: np.ndarray, measured: np.ndarray, theory: np.ndarray) -> list[Measured]:
     """The fitted exponent of measured ~ parameter^slope, and how far the measured strays from the theory."""
     slope = np.polyfit(np.log(parameter), np.log(measured), 1)[0]
     deviation = np.abs(measured / theory - 1)
     return [
-        Row(condition, "slope", float(slope), len(parameter)),
-        Row(condition, "largest_relative_deviation", float(deviation.max()), len(parameter)),
+        Measured(condition, "slope", float(slope), len(parameter)),
+        Measured(condition, "largest_relative_deviation", float(deviation.max()), len(parameter)),
     ]

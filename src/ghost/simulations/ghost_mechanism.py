@@ -17,8 +17,8 @@ import numpy as np
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.normal_form import dwell_bound, saddle_node
 from ghost.dynamics.potentials import DoubleWell
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     arrival_s = s.dt * float(arrived[0]) if len(arrived) else float("nan")
     progress(1, 1, f"dwell {dwell_s:.2f} s")
 
-    rows = [
-        Row("stable", "barrier_height", float(well.value(top, stable) - well.value(b1, stable))),
-        Row("ghost", "dwell_s", dwell_s),
-        Row("ghost", "width", float(right - left)),
-        Row("ghost", "lemma1_bound_s", dwell_bound(float(right - left), s.delta, 0.0)),
-        Row("ghost", "normal_form_limit_s", node.passage_time_limit(s.excess)),
-        Row("ghost", "min_speed", float(np.abs(well.gradient(z[inside], ghost)).min())),
-        Row("escape", "arrival_s", arrival_s),
-        Row("escape", "final_distance", float(abs(z[-1] - new_b2))),
+    measured = [
+        Measured("stable", "barrier_height", float(well.value(top, stable) - well.value(b1, stable))),
+        Measured("ghost", "dwell_s", dwell_s),
+        Measured("ghost", "width", float(right - left)),
+        Measured("ghost", "lemma1_bound_s", dwell_bound(float(right - left), s.delta, 0.0)),
+        Measured("ghost", "normal_form_limit_s", node.passage_time_limit(s.excess)),
+        Measured("ghost", "min_speed", float(np.abs(well.gradient(z[inside], ghost)).min())),
+        Measured("escape", "arrival_s", arrival_s),
+        Measured("escape", "final_distance", float(abs(z[-1] - new_b2))),
     ]
     axis = np.linspace(-1.5 * s.d, 1.5 * s.d, 301)
     arrays = {
@@ -85,4 +85,4 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         "trajectory/speed": np.abs(well.gradient(z, ghost)),
         "trajectory/in_ghost": inside.astype(np.float32),
     }
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)

@@ -35,9 +35,9 @@ from torch import Tensor
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Potential
 from ghost.dynamics.potentials import CENTRES, ThreeWells, find_minima, grid
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
-from ghost.rows import at_least_one
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
 
 Demonstrations = tuple[np.ndarray, np.ndarray, np.ndarray]  # z0 [N, 2], c [N, 3], a* [N, 2]
 
@@ -91,11 +91,11 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     learned = [learned_minima(landscape, s, c) for c in contexts]
     rest = control(landscape, s, analytic[0], contexts[0])[-1]  # hold in B1 under c1, then switch to c2
     z = control(landscape, s, rest, contexts[1])  # [control steps + 1, 2]
-    rows = [
-        Row("train", "final_loss", float(losses[-1]), len(train[0])),
-        *heldout_rows(landscape, s, heldout, train[2].mean(axis=0)),
-        *basin_rows(analytic, learned),
-        *switch_rows(z, learned[1], analytic[1], s.tolerance),
+    measured = [
+        Measured("train", "final_loss", float(losses[-1]), len(train[0])),
+        *heldout_measured(landscape, s, heldout, train[2].mean(axis=0)),
+        *basin_measured(analytic, learned),
+        *switch_measured(z, learned[1], analytic[1], s.tolerance),
     ]
 
     lattice = grid(s.reach, s.grid_points)
@@ -112,7 +112,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         arrays[f"{name}/u"] = u.reshape(s.grid_points, s.grid_points).astype(np.float32)  # [z_2, z_1]
         arrays[f"{name}/learned_minima"] = minima
     arrays |= {f"model/{name}": value.detach().numpy() for name, value in model.named_parameters()}
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 def all_contexts(settings: Settings) -> np.ndarray:
@@ -183,7 +183,9 @@ def learned_minima(model: Potential, settings: Settings, c: np.ndarray) -> np.nd
     return find_minima(gradient, hessian, grid(reach, 17), step=0.02, steps=300, within=reach)
 
 
-def heldout_rows(model: Potential, settings: Settings, heldout: Demonstrations, mean_action: np.ndarray) -> list[Row]:
+def heldout_measured(
+    model: Potential, settings: Settings, heldout: Demonstrations, mean_action: np.ndarray
+) -> list[Measured]:
     """The loss on unseen starts, and how much of it is starts beside a ridge that end in the wrong basin."""
     z0, c, action = heldout
     with torch.no_grad():
@@ -192,32 +194,32 @@ def heldout_rows(model: Potential, settings: Settings, heldout: Demonstrations, 
     mean_squared = np.sum((mean_action - action) ** 2, axis=-1)
     n = len(z0)
     return [
-        Row("heldout", "loss", float(squared.mean()), n),
-        Row("heldout", "median_squared_error", float(np.median(squared)), n),
-        Row("heldout", "wrong_basin_rate", float(np.mean(squared > SAME_BASIN**2)), n),
-        Row("heldout", "predict_the_mean_loss", float(mean_squared.mean()), n),
+        Measured("heldout", "loss", float(squared.mean()), n),
+        Measured("heldout", "median_squared_error", float(np.median(squared)), n),
+        Measured("heldout", "wrong_basin_rate", float(np.mean(squared > SAME_BASIN**2)), n),
+        Measured("heldout", "predict_the_mean_loss", float(mean_squared.mean()), n),
     ]
 
 
-def basin_rows(analytic: np.ndarray, learned: list[np.ndarray]) -> list[Row]:
+def basin_measured(analytic: np.ndarray, learned: list[np.ndarray]) -> list[Measured]:
     """The basins under c1 beside the demonstrator's, then what each collapsed context removes."""
     distance = distances_to_match(analytic, learned[0])
-    rows = [
-        Row("c1", "basins", len(learned[0])),
-        *(Row(f"basin_{k + 1}", "distance", float(d)) for k, d in enumerate(distance)),
-        Row("c1", "largest_distance", float(distance.max()), len(distance)),
+    measured = [
+        Measured("c1", "basins", len(learned[0])),
+        *(Measured(f"basin_{k + 1}", "distance", float(d)) for k, d in enumerate(distance)),
+        Measured("c1", "largest_distance", float(distance.max()), len(distance)),
     ]
     for k, left in enumerate(learned[1:]):
         gone = not np.any(np.linalg.norm(left - analytic[k], axis=-1) < SAME_BASIN)
-        rows += [
-            Row(f"collapse_{k + 1}", "basins", len(left)),
-            Row(f"collapse_{k + 1}", "basins_lost", len(learned[0]) - len(left)),
-            Row(f"collapse_{k + 1}", "collapsed_basin_gone", float(gone)),
+        measured += [
+            Measured(f"collapse_{k + 1}", "basins", len(left)),
+            Measured(f"collapse_{k + 1}", "basins_lost", len(learned[0]) - len(left)),
+            Measured(f"collapse_{k + 1}", "collapsed_basin_gone", float(gone)),
         ]
-    return rows
+    return measured
 
 
-def switch_rows(z: np.ndarray, learned: np.ndarray, b2: np.ndarray, tolerance: float) -> list[Row]:
+def switch_measured(z: np.ndarray, learned: np.ndarray, b2: np.ndarray, tolerance: float) -> list[Measured]:
     """After how many control steps the trajectory z [T, 2] stays by the learned B2; nan if never, or none exists."""
     steps = final_distance = float("nan")
     candidates = learned[np.linalg.norm(learned - b2, axis=-1) < SAME_BASIN]
@@ -228,10 +230,10 @@ def switch_rows(z: np.ndarray, learned: np.ndarray, b2: np.ndarray, tolerance: f
         steps = float(arrived) if arrived < len(z) else float("nan")
         final_distance = float(distance[-1])
     return [
-        Row("switch", "control_steps", steps),
-        Row("switch", "reached", float(not np.isnan(steps))),
-        Row("switch", "ends_in", 1 + int(np.linalg.norm(z[-1] - CENTRES, axis=-1).argmin())),
-        Row("switch", "final_distance", final_distance),
+        Measured("switch", "control_steps", steps),
+        Measured("switch", "reached", float(not np.isnan(steps))),
+        Measured("switch", "ends_in", 1 + int(np.linalg.norm(z[-1] - CENTRES, axis=-1).argmin())),
+        Measured("switch", "final_distance", final_distance),
     ]
 
 

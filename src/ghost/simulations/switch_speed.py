@@ -26,8 +26,8 @@ import numpy as np
 
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.potentials import DoubleWell
-from ghost.outcome import Outcome, Row
-from ghost.progress import Progress
+from ghost.runs.progress import Progress
+from ghost.runs.results import Measured, Outcome
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     basin_a, basin_b = float(well.minima(0.0)[0]), float(well.minima(1.0)[0])
     stable_dt = 2 / float(well.curvature(np.array(basin_b)))
 
-    rows = [Row("landscape", "basin_a", basin_a), Row("landscape", "basin_b", basin_b)]
+    measured = [Measured("landscape", "basin_a", basin_a), Measured("landscape", "basin_b", basin_b)]
     axis = np.linspace(-1.6 * s.d, 1.6 * s.d, 241)
     arrays = {f"landscape/u_c{c}": well.value(axis, c) for c in (0, 1)} | {"landscape/z": axis}
 
@@ -85,14 +85,17 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     for n in s.euler_steps:
         per_control_step = distance[::n][: s.max_steps + 1]
         steps = steps_to_converge(per_control_step, s.tolerance)
-        rows += [Row(f"ghost_n{n}", "steps_to_converge", steps), Row(f"ghost_n{n}", "evaluations", n * steps)]
+        measured += [
+            Measured(f"ghost_n{n}", "steps_to_converge", steps),
+            Measured(f"ghost_n{n}", "evaluations", n * steps),
+        ]
         arrays[f"ghost_n{n}/distance"] = per_control_step
     ratio = contraction_ratios(distance[: s.profile_steps + 1])
-    rows += [
-        Row("ghost", "first_ratio", float(ratio[0])),
-        Row("ghost", "min_ratio", float(np.nanmin(ratio))),
-        Row("ghost", "min_ratio_step", float(np.nanargmin(ratio) + 1)),
-        Row("ghost", "last_ratio", float(ratio[np.isfinite(ratio)][-1])),
+    measured += [
+        Measured("ghost", "first_ratio", float(ratio[0])),
+        Measured("ghost", "min_ratio", float(np.nanmin(ratio))),
+        Measured("ghost", "min_ratio_step", float(np.nanargmin(ratio) + 1)),
+        Measured("ghost", "last_ratio", float(ratio[np.isfinite(ratio)][-1])),
     ]
     arrays |= {"ghost/distance": distance[: s.profile_steps + 1], "ghost/ratio": ratio}
 
@@ -102,9 +105,9 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         h = rollout(lambda h: basin_b - h, np.array(basin_a), alpha, s.max_steps)  # h + α (μ_B - h)
         gru = np.abs(np.array(h) - basin_b)
         ratio = contraction_ratios(gru[: s.profile_steps + 1])
-        rows += [
-            Row(name, "steps_to_converge", steps_to_converge(gru, s.tolerance)),
-            Row(name, "ratio", float(np.nanmean(ratio)), n=int(np.isfinite(ratio).sum())),
+        measured += [
+            Measured(name, "steps_to_converge", steps_to_converge(gru, s.tolerance)),
+            Measured(name, "ratio", float(np.nanmean(ratio)), n=int(np.isfinite(ratio).sum())),
         ]
         arrays |= {f"{name}/distance": gru, f"{name}/ratio": ratio}
 
@@ -121,16 +124,16 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     at_published_steps = dts[np.isin(min_step, s.published_min_steps)]
     # The first Euler step goes |U'(z_A; 1)| dt of the whole way, so the first ratio fixes dt.
     first_step_per_dt = float(-well.gradient(np.array(basin_a), 1.0)) / (basin_b - basin_a)
-    rows += [
+    measured += [
         *interval("paper_triple", triple),
-        Row("euler_stable", "dt_lowest", 0.0),
-        Row("euler_stable", "dt_highest", stable_dt),
-        Row("published_first_ratio", "dt", (1 - s.published_first_ratio) / first_step_per_dt),
+        Measured("euler_stable", "dt_lowest", 0.0),
+        Measured("euler_stable", "dt_highest", stable_dt),
+        Measured("published_first_ratio", "dt", (1 - s.published_first_ratio) / first_step_per_dt),
         *interval("published_min_steps", at_published_steps),
     ]
     arrays |= {"scan/dt": dts, "scan/min_ratio_step": min_step}
     arrays |= {f"scan/steps_n{n}": counts[:, i] for i, n in enumerate(s.euler_steps)}
-    return Outcome(rows, arrays)
+    return Outcome(measured, arrays)
 
 
 def ghost_distances(well: DoubleWell, dt: float, euler_steps: int) -> np.ndarray:
@@ -152,7 +155,7 @@ def contraction_ratios(distance: np.ndarray) -> np.ndarray:
     return np.asarray(distance[1:] / np.where(distance[:-1] > 1e-9, distance[:-1], np.nan))
 
 
-def interval(condition: str, dts: np.ndarray) -> list[Row]:
+def interval(condition: str, dts: np.ndarray) -> list[Measured]:
     """The ends of the scanned dts that qualified, and how many did: fewer than the ends imply means gaps."""
     lowest, highest = (float(dts[0]), float(dts[-1])) if len(dts) else (float("nan"), float("nan"))
-    return [Row(condition, "dt_lowest", lowest, len(dts)), Row(condition, "dt_highest", highest, len(dts))]
+    return [Measured(condition, "dt_lowest", lowest, len(dts)), Measured(condition, "dt_highest", highest, len(dts))]

@@ -1,0 +1,88 @@
+"""What Snakemake knows about the outputs of a stage, in a file that DVC keeps: so that a clone knows it too.
+
+Snakemake's own records (for each output its rule, parameters, code, inputs and their checksums) are in
+.snakemake/metadata, which nobody pushes. Without them a clone with all files pulled either reruns everything or, after
+`--touch`, no longer notices an edited row. `ghost snapshot STAGE` copies the records of a stage, with the sha256 of its
+files, to data/laptop/snapshots/<stage>.json; `ghost restore` verifies every file and writes the records back.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from ghost.errors import GhostError
+from ghost.files import read_json, sha256, write_json
+from ghost.project.dvc import Stage, stages
+
+METADATA = Path(".snakemake/metadata")
+LOCKS = Path(".snakemake/locks")
+LONGEST_NAME = 254  # of a file on most file systems, less Snakemake's mark for a name that goes on
+# Of Snakemake's record: what tells whether an output is up to date. Times and the machine's hash stay behind, so that
+# the same work has the same snapshot.
+KEPT = (
+    "rule",
+    "input",
+    "log",
+    "shellcmd",
+    "params",
+    "code",
+    "record_format_version",
+    "container_img_url",
+    "software_stack_hash",
+    "input_checksums",
+)
+
+
+def take(stage: Stage) -> str:
+    """Write the snapshot of a stage; the answer says which of its files are new."""
+    path = Path(stage.snapshot)
+    before = read_json(path)["files"] if path.exists() else {}
+    paths = [Path(target) for target in stage.targets]
+    if stage.folder:
+        paths = [found for found in Path(stage.folder).rglob("*") if found.is_file() and not found.name.startswith(".")]
+    files = {str(found): sha256(found) for found in sorted(paths)}
+    records = {}
+    for target in stage.targets:
+        place = record_path(target)
+        if not place.exists():
+            raise GhostError(f"Snakemake has no record of {target}; run `snakemake {target}` first")
+        record = read_json(place)
+        records[target] = {key: record.get(key) for key in KEPT}
+    write_json(path, {"stage": stage.name, "files": files, "records": records})
+    changed = [name for name, digest in files.items() if before.get(name) != digest]
+    what = f"{len(changed)} new or changed: {', '.join(changed)}" if changed else "all as before"
+    return f"{stage.name}: {len(files)} file{'s' if len(files) != 1 else ''}, {what}"
+
+
+def restore(folder: Path) -> str:
+    """Verify every file of every snapshot below a folder, then give Snakemake its records back."""
+    if any(LOCKS.glob("*")):
+        raise GhostError("Snakemake is running here (or was killed: `snakemake --unlock`); restore when it has ended")
+    snapshots = [read_json(path) for path in sorted(folder.glob("*.json"))]
+    if not snapshots:
+        raise GhostError(f"no snapshots in {folder}; `dvc pull` brings them")
+    files = {name: digest for snapshot in snapshots for name, digest in snapshot["files"].items()}
+    complaints = [complaint for name, digest in files.items() if (complaint := _wrong(Path(name), digest))]
+    if complaints:
+        raise GhostError(f"nothing restored: {'; '.join(complaints)}")
+    records = {target: record for snapshot in snapshots for target, record in snapshot["records"].items()}
+    for target, record in records.items():
+        end = Path(target).stat().st_mtime
+        write_json(record_path(target), {**record, "incomplete": False, "starttime": end, "endtime": end})
+    missing = sorted(stages().keys() - {snapshot["stage"] for snapshot in snapshots})
+    left_out = f"; no snapshot of {', '.join(missing)}" if missing else ""
+    return f"{len(files)} files verified, {len(records)} of them known to Snakemake again{left_out}"
+
+
+def _wrong(path: Path, digest: str) -> str:
+    if not path.exists():
+        return f"{path} is missing"
+    return "" if sha256(path) == digest else f"{path} is not the file of the snapshot (sha256 differs)"
+
+
+def record_path(output: str) -> Path:
+    """Where Snakemake keeps the record of an output: base64 of its path, cut where a file name may end."""
+    name = base64.urlsafe_b64encode(output.encode()).decode()
+    parts = [name[start : start + LONGEST_NAME] for start in range(0, len(name), LONGEST_NAME)]
+    return METADATA.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])

@@ -1,0 +1,27 @@
+"""fig:libero_complexity: what Ghost PG gains over the MLP, against the sub-phases that a task was demonstrated in."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ghost.report.estimators import complexity
+from ghost.report.plots.style import COLUMN_IN, GHOST, THEORY, figure
+from ghost.runs.records import Run
+
+
+def draw(runs: dict[str, list[Run]]) -> Figure:
+    made, axes = figure(COLUMN_IN, 1.9)
+    ghost, mlp = runs["libero_ghost_pg_rollout"], runs["libero_mlp_rollout"]
+    x, y = complexity(ghost, mlp)
+    tasks = [m.condition for m in ghost[0].measured() if m.metric == "demonstrated_phases"]
+    axes.axhline(0, color=THEORY, linewidth=0.5)
+    axes.plot(x, y, "o", color=GHOST)
+    for task, a, b in zip(tasks, x, y, strict=True):
+        axes.annotate(task, (a, b), xytext=(2, 2), textcoords="offset points", fontsize=6)
+    if len(x) > 2 and np.ptp(x) > 0:
+        slope, start = np.polyfit(x, y, 1)
+        ends = np.array([x.min(), x.max()])
+        axes.plot(ends, start + slope * ends, "--", color=THEORY)
+    axes.set(xlabel="sub-phases of a demonstration", ylabel="Ghost PG minus MLP (points)")
+    return made

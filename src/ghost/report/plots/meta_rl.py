@@ -1,0 +1,43 @@
+"""fig:meta_rl: reward around the jump of the goal in the Dark Room, for each agent, with the spread over trainings."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ghost.report.plots.style import COLUMN_IN, PALETTE, THEORY, figure
+from ghost.runs.records import Run
+
+SHOWN = {  # agent: (label, colour, line)
+    "shortest_way": ("shortest way", THEORY, ":"),
+    "dark_room_ghost": ("Ghost", PALETTE[0], "-"),
+    "dark_room_transformer": ("Transformer", PALETTE[1], "--"),
+    "dark_room_ad": ("AD", PALETTE[2], "-."),
+    "dark_room_rl2": ("RL$^2$", PALETTE[4], (0, (5, 1, 1, 1, 1, 1))),
+}
+SMOOTHED = 5  # steps, so that single arrivals do not hide the course
+
+
+def draw(runs: dict[str, list[Run]]) -> Figure:
+    (experiment,) = runs
+    made, axes = figure(COLUMN_IN, 2.1)
+    before = int(runs[experiment][0].record()["settings"]["steps_before"])
+    for agent, (label, color, line) in SHOWN.items():
+        reward = np.stack([run.arrays()[f"{agent}/reward"] for run in runs[experiment]])  # [runs, E, steps]
+        course = smoothed(reward.mean(axis=1))  # [runs, steps]
+        steps = np.arange(course.shape[1]) - before + 1  # the first step after the jump is 1
+        mean, std = course.mean(axis=0), course.std(axis=0)
+        if agent != "shortest_way":
+            axes.fill_between(steps, mean - std, mean + std, color=color, alpha=0.2, linewidth=0)
+        axes.plot(steps, mean, linestyle=line, color=color, label=label)
+    axes.axvline(0, color="0.6", linewidth=0.6)
+    axes.set(xlabel="steps after the goal has moved", ylabel="reward per step", xlim=(steps[0], steps[-1]))
+    axes.set_ylim(-0.15, 1.1)
+    axes.legend(ncols=2, loc="center right")
+    return made
+
+
+def smoothed(course: np.ndarray) -> np.ndarray:
+    """Mean over the last few steps [runs, steps]: nothing after a step can show before it."""
+    padded = np.concatenate([np.repeat(course[:, :1], SMOOTHED - 1, axis=1), course], axis=1)
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, SMOOTHED, axis=1).mean(axis=-1))

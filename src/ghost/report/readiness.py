@@ -1,0 +1,39 @@
+"""Is the report ready to be printed? What a draft shows and marks, the camera-ready build refuses.
+
+snakemake all --config scale=paper camera_ready=true        `ghost ready` lists what is in the way
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ghost.audit.verify import verify
+from ghost.claims.sentences import SENTENCES, USED, read_sentences, supported
+from ghost.report.appendix import doubts
+from ghost.report.cells import read_cells
+from ghost.study import ARTEFACTS
+from ghost.study.builds import Config
+
+
+def blockers(config: Config, text: Path = Path("paper")) -> list[str]:
+    """What keeps the report of a scale from being camera-ready, a line each."""
+    cells = read_cells(config.data / "cells.jsonl")
+    found = [f"{problem.where}: {problem.says}" for problem in verify(config, ("runs", "cells"))]
+    found += [f"{artefact.id}: not built" for artefact in ARTEFACTS if not artefact.step]
+    found += [f"{identity}: {'; '.join(said)}" for identity, cell in cells.items() if (said := doubts(cell))]
+    return [*found, *unsupported(text, config)]
+
+
+def unsupported(text: Path, config: Config) -> list[str]:
+    r"""Sentences in \holds{<id>}{...} that the cells do not support, and ids that have no predicate."""
+    cells = read_cells(config.data / "cells.jsonl")
+    known = {sentence.id: sentence for sentence in read_sentences(SENTENCES)}
+    found = []
+    for path in sorted(text.rglob("*.tex")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for match in USED.finditer(line.partition("%")[0]):
+                if match[1] not in known:
+                    found.append(f"{path}:{number}: {SENTENCES} has no predicate {match[1]!r}")
+                elif not (support := supported(known[match[1]], cells)).holds:
+                    found.append(f"{path}:{number}: the cells do not support {match[1]!r}: {support.because}")
+    return found

@@ -1,0 +1,112 @@
+"""The import closure of a step, so that editing a module reruns just the steps that import it.
+
+Snakemake cannot see behind `python -m ghost.<step>`; every rule passes `code_hash(<module>, ...)` as a parameter.
+Hashed is the syntax tree without docstrings: comments and formatting rerun nothing. Two things are left out on purpose:
+the table, since a row reaches its step as a parameter, so that editing one row does not rerun the others;
+and, for runs (`science`), the bookkeeping around them: a new field in the records must not retrain everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from ghost.errors import GhostError
+from ghost.files import cache_folder, write_json
+
+ROOT = Path(__file__).parents[1]  # src/ghost
+FACTS = 1  # raise it when `_facts` finds something else in the same file
+STUDY = "ghost.study"
+BOOKKEEPING = "ghost.runs"
+
+
+def module_path(module: str) -> Path | None:
+    """The file of `ghost.a.b`, or None when there is no such module of ours."""
+    parts = module.split(".")
+    if parts[0] != "ghost":
+        return None
+    stem = ROOT.joinpath(*parts[1:])
+    for path in (stem / "__init__.py", stem.with_suffix(".py")):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def _facts(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The hash of a file's syntax tree without docstrings, and the modules of ours that it imports.
+
+    Parsing all of our files takes a second or two, so the answer is kept in the user's cache, by the file's content.
+    """
+    content = path.read_bytes()
+    key = hashlib.sha256(f"{FACTS} {sys.version_info[:2]}\n".encode() + content).hexdigest()
+    kept = cache_folder() / "sources" / f"{key}.json"
+    try:
+        told = json.loads(kept.read_bytes())
+        return told["sha256"], tuple(told["imports"])
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: parse
+        tree = ast.parse(content, filename=str(path))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            ast.get_docstring(node, clean=False) is not None
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    ours = sorted(name for name in found if name.split(".")[0] == "ghost")
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    with suppress(OSError):  # a cache that cannot be written is none
+        write_json(kept, {"sha256": digest, "imports": ours})
+    return digest, tuple(ours)
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Modules of ours that a file names in an import, at the top or inside a function."""
+    return frozenset(name for name in _facts(path)[1] if module_path(name) and not _below(name, STUDY))
+
+
+@cache
+def sources(*modules: str, science: bool = False) -> tuple[Path, ...]:
+    """Every file of ours that the modules import, directly or not, themselves included; `science`: no bookkeeping."""
+    seen: set[str] = set()
+    queue = list(modules)
+    while queue:
+        module = queue.pop()
+        path = module_path(module)
+        if path is None:
+            raise GhostError(f"no module {module} under {ROOT.name}/")
+        if module not in seen:
+            seen.add(module)
+            queue.extend(name for name in imports(path) if not (science and _keeps_books(name)))
+    return tuple(sorted({path for module in seen if (path := module_path(module)) is not None}))
+
+
+def _below(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def _keeps_books(module: str) -> bool:
+    """Modules at the root (errors, files) and those of `ghost.runs`: none of them changes a result."""
+    return (module.count(".") < 2 and not (ROOT / module.partition(".")[2]).is_dir()) or _below(module, BOOKKEEPING)
+
+
+def file_hash(path: Path) -> str:
+    return _facts(path)[0]
+
+
+@cache
+def code_hash(*modules: str, science: bool = False) -> str:
+    """One hash over the closure: what rules and run records carry."""
+    digest = hashlib.sha256()
+    for path in sources(*modules, science=science):
+        digest.update(f"{path.relative_to(ROOT)} {file_hash(path)}\n".encode())
+    return digest.hexdigest()

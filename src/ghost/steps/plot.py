@@ -1,0 +1,48 @@
+"""Draw one figure: `python -m ghost.steps.plot --label switch_speed --manifests ... --out figures/switch_speed`.
+
+`ghost.report.plots.<label>` has `draw(runs) -> Figure`. Written are .pdf and .png, and with `--pgf` the .pgf that the report
+typesets in its own font (matplotlib's pgf backend, which asks LaTeX for the size of each text).
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from pathlib import Path
+
+import matplotlib as mpl
+import tyro
+
+from ghost.errors import exit_on_error
+from ghost.report.plots.style import RC
+from ghost.runs.records import open_runs
+
+
+def plot(label: str, out: Path, manifests: tuple[Path, ...], pgf: bool = False) -> None:
+    """Draw one figure.
+
+    Args:
+        label: the figure's label, such as switch_speed for fig:switch_speed.
+        out: where to write, without the suffix.
+        manifests: the manifests of the experiments it shows.
+        pgf: write the .pgf too; needs pdflatex.
+    """
+    runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
+    with mpl.rc_context(RC), tempfile.TemporaryDirectory(dir=_made(out.parent), prefix=".plot") as folder:
+        drawn = importlib.import_module(f"ghost.report.plots.{label}").draw(runs)
+        target = Path(folder) / out.name  # the final name: a .pgf refers to its images by it
+        drawn.savefig(target.with_suffix(".pdf"), backend="pdf", metadata={"CreationDate": None})
+        drawn.savefig(target.with_suffix(".png"), backend="agg", dpi=200, metadata={"Software": None})
+        if pgf:
+            drawn.savefig(target.with_suffix(".pgf"), backend="pgf")
+        for made in sorted(Path(folder).iterdir()):
+            made.replace(out.parent / made.name)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+if __name__ == "__main__":
+    exit_on_error(lambda: tyro.cli(plot))

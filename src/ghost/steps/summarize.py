@@ -1,0 +1,79 @@
+"""The cells of one figure or table: `python -m ghost.steps.summarize --artefact fig:x --manifests ... --out ...jsonl`.
+
+A cell is a line of JSON: id, what is shown, the unrounded value, unit, estimator, interval, n, the runs behind it, what
+the paper prints, and whether it rests on a reduced scale or a stand-in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from ghost.errors import GhostError, exit_on_error
+from ghost.files import canonical, write_text
+from ghost.report.estimators import COMPARISONS, ESTIMATORS, show_p
+from ghost.report.statistics import holm
+from ghost.runs.records import Run, open_runs
+from ghost.study import find_artefact
+
+KEPT = ("id", "experiment", "condition", "metric", "estimator", "unit", "published", "against")
+
+
+def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> None:
+    """Compute the cells of one artefact.
+
+    Args:
+        artefact: its id in the table, such as fig:switch_speed.
+        out: the file of cells to write, a JSON line each.
+        manifests: the manifests of the experiments that it rests on.
+    """
+    cells = find_artefact(artefact).declaration()
+    runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
+    made = [summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], [])) for cell in cells]
+    lines = map(canonical, correct(made, {cell["id"]: cell["digits"] for cell in cells}))
+    write_text(out, "".join(f"{line}\n" for line in lines))
+
+
+def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | None = None) -> dict[str, Any]:
+    """One cell; `against` are the runs that it is compared with."""
+    for name, found in ((cell["experiment"], runs), (cell["against"], against)):
+        if name and not found:
+            raise GhostError(f"{cell['id']}: no runs of {name}")
+    compares = cell["estimator"] in COMPARISONS
+    if compares != bool(cell["against"]):
+        raise GhostError(f"{cell['id']}: {cell['estimator']} {'lacks' if compares else 'has no use for'} `against`")
+    if against and compares:
+        estimate = COMPARISONS[cell["estimator"]](cell, runs, against)
+    else:
+        estimate = ESTIMATORS[cell["estimator"]](cell, runs)
+    behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
+    records = [run.record() for run in behind]
+    return {
+        **{key: cell[key] for key in KEPT},
+        "shown": estimate.shown,
+        "value": estimate.value,
+        "interval": estimate.interval,
+        "n": estimate.n,
+        "sha256": estimate.sha256,
+        "runs": [run.run_id for run in behind],
+        "reduced": any(record["reduced"] for record in records),
+        "stand_ins": sorted({name for record in records for name in record["stand_ins"]}),
+    }
+
+
+def correct(cells: list[dict[str, Any]], digits: dict[str, str]) -> list[dict[str, Any]]:
+    """Holm's correction over all cells of the artefact that ask for it (`holm_p`); the others are as they were."""
+    family = [cell for cell in cells if cell["estimator"] == "holm_p" and cell["value"] is not None]
+    corrected = dict(zip([cell["id"] for cell in family], holm([cell["value"] for cell in family]), strict=True))
+    return [
+        {**cell, "value": float(p), "shown": show_p(p, digits[cell["id"]])}
+        if (p := corrected.get(cell["id"])) is not None
+        else cell
+        for cell in cells
+    ]
+
+
+if __name__ == "__main__":
+    exit_on_error(lambda: tyro.cli(summarize))

@@ -1,0 +1,88 @@
+"""What a draft marks, the camera-ready build refuses."""
+
+import json
+
+import pytest
+
+from ghost.claims.sentences import USED, Sentence, read_sentences, supported
+from ghost.errors import GhostError
+from ghost.report.appendix import doubts
+from ghost.report.lint import lint_text
+from ghost.report.readiness import unsupported
+from ghost.study.builds import load
+
+
+def cell(identity, value, **changes):
+    made = {"id": identity, "shown": str(value), "value": value, "experiment": "cvae", "against": "", "runs": ["r"] * 5}
+    return {identity: {**made, "stand_ins": [], "reduced": False, **changes}}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, root):
+    config = load({"scale": "smoke"}, root)
+    (tmp_path / "paper/sections").mkdir(parents=True)
+    (tmp_path / "data/smoke").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "paper/sentences.yaml").write_text("order: mean('tab:x/a') < mean('tab:x/b')\n")
+    (tmp_path / "paper/sections/x.tex").write_text("Text.\n\\holds{order}{A is below B.} % \\holds{comment}{}\n")
+
+    def say(a, b):
+        cells = {**cell("tab:x/a", a), **cell("tab:x/b", b)}
+        (tmp_path / "data/smoke/cells.jsonl").write_text("".join(json.dumps(c) + "\n" for c in cells.values()))
+        return unsupported(tmp_path / "paper", config)
+
+    return say
+
+
+def test_a_sentence_is_refused_when_the_data_stop_supporting_it(project):
+    assert project(1.0, 2.0) == []
+    (complaint,) = project(3.0, 2.0)
+    assert "x.tex:2: the cells do not support 'order': tab:x/a 3, tab:x/b 2" in complaint
+
+
+def test_a_sentence_without_a_predicate_or_a_cell_is_not_supported(project, tmp_path):
+    (tmp_path / "paper/sections/y.tex").write_text("\\holds{nope}{C.}\n")
+    assert "has no predicate 'nope'" in project(1.0, 2.0)[0]
+    support = supported(Sentence("s", "mean('tab:x/gone') > 0"), {})
+    assert not support.holds
+    assert "there is no tab:x/gone" in support.because
+
+
+def test_predicates_of_the_report_are_expressions_over_cells_that_exist(root):
+    from ghost.study import ARTEFACTS
+
+    declared = {f"{artefact.id}/{one.name}": 1.0 for artefact in ARTEFACTS for one in artefact.cells}
+    cells = {identity: {"value": value, "shown": "1 ± 1"} for identity, value in declared.items()}
+    for sentence in read_sentences(root / "paper/sentences.yaml"):
+        assert "there is no" not in supported(sentence, cells).because, sentence.id
+
+
+def test_every_predicate_is_bound_to_a_sentence(root):
+    used = {name for path in (root / "paper/sections").glob("*.tex") for name in USED.findall(path.read_text())}
+    assert used == {sentence.id for sentence in read_sentences(root / "paper/sentences.yaml")}
+
+
+def test_sentences_of_another_form_are_named(tmp_path):
+    (tmp_path / "bad.yaml").write_text("- a\n")
+    with pytest.raises(GhostError, match="expected `id: predicate`"):
+        read_sentences(tmp_path / "bad.yaml")
+
+
+def test_doubts_name_stand_ins_scale_missing_runs_and_missing_values():
+    whole = cell("tab:x/a", 1.0)["tab:x/a"]
+    assert doubts(whole) == []
+    assert doubts({**whole, "runs": ["r"] * 4}) == ["4 of 5 runs"]
+    assert doubts({**whole, "stand_ins": ["backbone"], "reduced": True, "shown": "undefined"}) == [
+        *("stand-in: backbone", "reduced scale", "undefined"),
+    ]
+
+
+def test_camera_ready_is_a_setting(root):
+    assert not load({"scale": "smoke"}, root).camera_ready
+    assert load({"scale": "smoke", "camera_ready": "true"}, root).camera_ready
+    with pytest.raises(GhostError, match="camera_ready"):
+        load({"scale": "smoke", "camera_ready": "perhaps"}, root)
+
+
+def test_the_lint_reads_inside_a_bound_sentence(tmp_path):
+    assert "typed number 17" in lint_text(tmp_path, "\\holds{order}{It gains 17.}", {})[0]

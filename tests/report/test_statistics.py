@@ -1,0 +1,172 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from statsmodels.regression.mixed_linear_model import MixedLM
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestPower
+from statsmodels.stats.proportion import proportion_confint
+
+from ghost.report import statistics
+
+A = np.array([0.0174, 0.0171, 0.0176, 0.0175, 0.0173])
+B = np.array([0.0186, 0.0189, 0.0184, 0.0190, 0.0186])
+
+
+def test_paired_t_test_agrees_with_scipy():
+    found = statistics.paired_t_test(A, B)
+    expected = scipy.stats.ttest_rel(A, B)
+    assert (found.t, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval()))
+    assert found.n == 5
+    assert found.estimate == pytest.approx((A - B).mean())
+
+
+def test_paired_t_test_at_the_edges():
+    assert statistics.paired_t_test([1, 2], [1, 2]).p == 1
+    assert statistics.paired_t_test([2, 3], [1, 2])[-2:] == (math.inf, 0)
+    assert statistics.paired_t_test([1, 2], [2, 3]).t == -math.inf
+    one = statistics.paired_t_test([1], [2])
+    assert one.estimate == -1
+    assert math.isnan(one.p)
+    for a, b in (([1, 2], [1]), ([], [])):
+        with pytest.raises(ValueError, match="expected pairs"):
+            statistics.paired_t_test(a, b)
+
+
+def test_both_conventions_of_cohens_d():
+    pooled = statistics.cohens_d(B, A)
+    assert pooled.estimate == pytest.approx((B.mean() - A.mean()) / math.sqrt((A.var(ddof=1) + B.var(ddof=1)) / 2))
+    t = scipy.stats.ttest_rel(B, A).statistic
+    paired = statistics.paired_d(B, A)
+    assert paired.estimate == pytest.approx(t / math.sqrt(5))
+    for found in (pooled, paired):
+        assert found.interval[0] < found.estimate < found.interval[1]
+        assert found.interval[0] > 0
+    assert statistics.cohens_d([1, 2], [1, 2]).estimate == 0
+    assert statistics.paired_d([1, 2], [1, 2]).estimate == 0
+    assert statistics.paired_d([2, 3], [1, 2]).estimate == math.inf
+    assert math.isnan(statistics.cohens_d([1], [2]).estimate)
+    assert math.isnan(statistics.paired_d([1], [2]).estimate)
+
+
+def test_the_interval_of_d_covers_and_its_ends_are_the_tails():
+    found = statistics.paired_d(B, A)
+    t = found.estimate * math.sqrt(5)
+    low, high = (scipy.stats.nct.cdf(t, 4, bound * math.sqrt(5)) for bound in found.interval)
+    assert (low, high) == pytest.approx((0.975, 0.025), abs=1e-6)
+    rng = np.random.default_rng(0)
+    covered = [
+        low <= 0.5 <= high
+        for low, high in (statistics.paired_d(rng.normal(0.5, 1, 8), np.zeros(8)).interval for _ in range(300))
+    ]
+    assert 0.91 <= np.mean(covered) <= 0.985
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "printed"),
+    [(184, 1, 6.2), (186, 3, 4.9), (189, 5, 3.8), (207, 4, 10.2), (225, 15, 4.7)],
+)
+def test_the_pooled_d_is_the_one_of_tab_lightweight(mean, std, printed):
+    """In units of 1e-4, Ghost has 174 ± 2. What rounding leaves open is the tolerance."""
+    bounds = [
+        (mean - 174 + shift) / math.hypot(std + s, 2 + g) * math.sqrt(2)
+        for shift in (-1, 1)
+        for s in (-0.5, 0.5)
+        for g in (-0.5, 0.5)
+    ]
+    assert min(bounds) <= printed <= max(bounds)
+
+
+@pytest.mark.parametrize(("p", "printed"), [(0.046, 0.73), (0.012, 1.00)])
+def test_the_paired_d_is_the_one_of_tab_ablation(p, printed):
+    assert scipy.stats.t.isf(p / 2, 9) / math.sqrt(10) == pytest.approx(printed, abs=0.015)
+
+
+def test_relative_change_is_in_percent_of_the_second():
+    found = statistics.relative_change([110, 110], [100, 100])
+    assert found.estimate == pytest.approx(10)
+    assert found.interval == pytest.approx((10, 10))
+    lower = statistics.relative_change([-1.0, -2.1], [-2.0, -3.0])
+    assert lower.interval[0] < lower.estimate < lower.interval[1]
+
+
+def test_holm_agrees_with_statsmodels():
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 5, 12) * 5:
+        p = np.round(rng.uniform(size=n) ** 3, 2)  # many small ones, and ties
+        assert statistics.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+
+
+def test_holm_with_ties_and_what_could_not_be_tested():
+    assert statistics.holm([0.01, 0.01, 0.2]) == pytest.approx([0.03, 0.03, 0.2])
+    assert statistics.holm([math.nan, 0.01]) == pytest.approx([math.nan, 0.01], nan_ok=True)
+    assert len(statistics.holm([])) == 0
+
+
+def test_bootstrap_agrees_with_scipy_and_repeats():
+    values = np.random.default_rng(1).exponential(size=30)
+    found = statistics.bootstrap_mean(values)
+    expected = scipy.stats.bootstrap((values,), np.mean, method="percentile", rng=np.random.default_rng(0))
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval), rel=0.03)
+    assert found == statistics.bootstrap_mean(values)
+    assert found != statistics.bootstrap_mean(values, seed=1)
+    assert statistics.bootstrap_mean([2, 2, 2]).interval == (2, 2)
+    assert math.isnan(statistics.bootstrap_mean([2]).interval[0])
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 10), (10, 10), (7, 10), (163, 200)])
+def test_wilson_agrees_with_statsmodels(successes, n):
+    found = statistics.wilson(successes, n)
+    assert found.interval == pytest.approx(proportion_confint(successes, n, method="wilson"))
+    assert found.estimate == successes / n
+    assert 0 <= found.interval[0] < found.interval[1] <= 1
+
+
+def test_wilson_refuses_what_is_no_rate():
+    for successes, n in ((0, 0), (3, 2), (-1, 2)):
+        with pytest.raises(ValueError, match="expected 0 <= successes"):
+            statistics.wilson(successes, n)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 40])
+def test_smallest_detectable_difference_agrees_with_statsmodels(n):
+    expected = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8, alternative="two-sided")
+    assert statistics.smallest_detectable_difference(0.3, n) == pytest.approx(0.3 * expected, rel=1e-3)
+
+
+def test_smallest_detectable_difference_at_the_edges():
+    assert statistics.smallest_detectable_difference(0.3, 1) == math.inf
+    assert statistics.smallest_detectable_difference(0.0, 5) == 0
+
+
+def test_variance_components_agree_with_a_mixed_model():
+    rng = np.random.default_rng(2)
+    groups = [rng.normal(0, 2) + rng.normal(0, 1, 12) for _ in range(10)]
+    found = statistics.variance_components(groups)
+    labels = np.repeat(np.arange(10), 12)
+    fitted = MixedLM(np.concatenate(groups), np.ones((120, 1)), labels).fit(reml=True)
+    # balanced groups: the moments are the REML estimate
+    assert found.retraining_std**2 == pytest.approx(float(np.asarray(fitted.cov_re)[0, 0]), rel=0.01)
+    assert found.rollout_std**2 == pytest.approx(fitted.scale, rel=0.01)
+    assert found.retraining_share == pytest.approx(found.retraining_std**2 / (found.retraining_std**2 + fitted.scale))
+
+
+def test_variance_components_at_the_edges():
+    assert statistics.variance_components([[1, 2], [1, 2]]).retraining_std == 0
+    assert statistics.variance_components([[1, 1], [3, 3]]).retraining_share == 1
+    assert statistics.variance_components([[1, 1], [3, 3, 3]]).retraining_std == pytest.approx(math.sqrt(2))
+    for groups in ([[1, 2]], [[1], [2]]):
+        assert math.isnan(statistics.variance_components(groups).rollout_std)
+    assert math.isnan(statistics.variance_components([[1, 1], [1, 1]]).retraining_share)
+
+
+def test_bootstrap_ratio_is_the_ratio_of_means_with_pairs_drawn_together():
+    found = statistics.bootstrap_ratio([2, 4, 6], [1, 2, 3])
+    assert found.estimate == 2
+    assert found.interval == pytest.approx((2, 2))  # every pair has the same ratio
+    spread = statistics.bootstrap_ratio([1, 4, 9], [1, 2, 3])
+    assert spread.estimate == pytest.approx(14 / 6)
+    assert spread.interval[0] < 14 / 6 < spread.interval[1]
+    assert math.isnan(statistics.bootstrap_ratio([3], [2]).interval[0])

@@ -1,0 +1,185 @@
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+
+from ghost.errors import GhostError
+from ghost.files import read_json, write_json
+from ghost.runs import records
+from ghost.runs.results import Measured, Outcome
+
+
+def edit(path, change):
+    content = read_json(path)
+    change(content)
+    write_json(path, content)
+
+
+def test_runs_come_back_as_they_were_written(tiny_manifest):
+    runs = records.open_runs(tiny_manifest)
+    assert [run.seed for run in runs] == [7, 8]
+    assert runs[1].measured() == [Measured("train", "loss", 0.8, 5)]
+    assert runs[1].value("train", "loss") == 0.8
+    np.testing.assert_array_equal(runs[0].arrays()["curve"], [7, 8, 9, 10])
+
+
+def test_record_says_what_where_and_from_which_bytes(tiny_manifest):
+    record = records.open_runs(tiny_manifest)[0].record()
+    assert record["seeds"]["training"] == 7
+    assert record["settings"] == {"epochs": 3, "widths": [8, 4]}
+    assert "ghost/steps/simulate.py" in record["code"]["files"]
+    assert re.fullmatch("[0-9a-f]{64}", record["lock_sha256"])
+    assert record["versions"]["torch"].startswith("2.13.0")
+    assert record["host"]
+    assert record["peak_memory_mb"] > 1
+    rows = tiny_manifest.parent / "seed7/measured.csv"
+    assert record["outputs"]["measured.csv"]["sha256"] == hashlib.sha256(rows.read_bytes()).hexdigest()
+    assert record["outputs"]["measured.csv"]["md5"] == hashlib.md5(rows.read_bytes()).hexdigest()  # as DVC has it
+
+
+def test_inputs_are_hashed(tmp_path, tiny_row):
+    data = tmp_path / "demos.bin"
+    data.write_bytes(b"abc")
+    manifest = tmp_path / "m/manifest.json"
+    records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, lambda seed, folder: Outcome([]), inputs=[data])
+    entry = records.open_runs(manifest)[0].record()["inputs"][str(data)]
+    assert entry["sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_what_was_reduced_in_an_input_is_inherited(tmp_path, tiny_row):
+    """A test of a small model is a reduced test, whatever its own size; also through two steps."""
+    small = {**tiny_row, "reduced": {"epochs": {"here": 3, "paper": 300}}}
+    first, second, third = (tmp_path / name / "manifest.json" for name in ("train", "evaluate", "again"))
+    records.record_runs(small, ("ghost.steps.simulate",), first, lambda seed, folder: Outcome([]))
+    records.record_runs(tiny_row, ("ghost.steps.simulate",), second, lambda seed, folder: Outcome([]), inputs=[first])
+    records.record_runs(tiny_row, ("ghost.steps.simulate",), third, lambda seed, folder: Outcome([]), inputs=[second])
+    for manifest in (second, third):
+        assert records.open_runs(manifest)[0].record()["reduced"] == {"train.epochs": {"here": 3, "paper": 300}}
+
+
+def test_other_files_of_a_run_are_recorded_and_verified(tmp_path, tiny_row):
+    def run(seed, folder):
+        (folder / "model.bin").write_bytes(b"weights")
+        return Outcome([], files=("model.bin",))
+
+    manifest = tmp_path / "m/manifest.json"
+    records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
+    opened = records.open_runs(manifest)[0]
+    assert opened.path("model.bin").read_bytes() == b"weights"
+    assert "model.bin" in opened.record()["outputs"]
+    opened.path("model.bin").write_bytes(b"weightz")
+    with pytest.raises(GhostError, match=r"model\.bin is not the file"):
+        opened.path("model.bin")
+    with pytest.raises(GhostError, match="lists no seed7/other"):
+        opened.path("other")
+
+
+@pytest.mark.parametrize("group", ["inputs", "outputs"])
+def test_a_record_without_a_hash_is_refused(tmp_path, tiny_row, group):
+    data = tmp_path / "demos.bin"
+    data.write_bytes(b"abc")
+    manifest = tmp_path / "m/manifest.json"
+    records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, lambda seed, folder: Outcome([]), inputs=[data])
+    path = manifest.parent / "seed7/run.json"
+    edit(path, lambda record: next(iter(record[group].values())).pop("sha256"))
+    with pytest.raises(GhostError, match="without its sha256"):
+        records.open_runs(manifest)[0].record()
+
+
+def test_a_record_that_lacks_a_field_is_refused(tiny_manifest):
+    edit(tiny_manifest.parent / "seed7/run.json", lambda record: record.pop("inputs"))
+    with pytest.raises(GhostError, match="lacks inputs"):
+        records.open_runs(tiny_manifest)[0].record()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r["settings"].update(epochs=4),
+        lambda r: r["seeds"].update(training=9),
+        lambda r: r["code"].update(sha256="0" * 64),
+        lambda r: r.update(stand_ins=["backbone"]),
+    ],
+)
+def test_the_run_id_is_the_address_of_the_content(tiny_manifest, change):
+    edit(tiny_manifest.parent / "seed7/run.json", change)
+    with pytest.raises(GhostError, match="not that of its content"):
+        records.open_runs(tiny_manifest)[0].record()
+
+
+def test_the_run_id_ignores_host_and_time(tiny_manifest):
+    path = tiny_manifest.parent / "seed7/run.json"
+    edit(path, lambda record: record.update(host="elsewhere", start="2000-01-01", commit=None))
+    assert records.open_runs(tiny_manifest)[0].record()["host"] == "elsewhere"
+
+
+def test_an_altered_or_truncated_file_is_named(tiny_manifest):
+    rows = tiny_manifest.parent / "seed7/measured.csv"
+    rows.write_text(rows.read_text().replace("0.7", "0.6"))
+    with pytest.raises(GhostError, match=r"seed7/measured\.csv is not the file"):
+        records.open_runs(tiny_manifest)[0].measured()
+    arrays = tiny_manifest.parent / "seed8/arrays.safetensors"
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    with pytest.raises(GhostError, match=r"seed8/arrays\.safetensors is not the file"):
+        records.open_runs(tiny_manifest)[1].arrays()
+
+
+def test_a_swapped_run_is_named(tiny_manifest):
+    seven, eight = (tiny_manifest.parent / f"seed{seed}/run.json" for seed in (7, 8))
+    seven.write_bytes(eight.read_bytes())
+    with pytest.raises(GhostError, match="the manifest lists"):
+        records.open_runs(tiny_manifest)[0].record()
+
+
+def test_a_manifest_cannot_lead_out_of_its_folder(tiny_manifest, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("condition,metric,value,n\n")
+    name = "seed7/../../../secret"
+
+    def escape(manifest):
+        manifest["runs"][0]["files"] = {
+            "seed7/measured.csv": "0" * 64,
+            name: hashlib.sha256(secret.read_bytes()).hexdigest(),
+        }
+
+    edit(tiny_manifest, escape)
+    run = records.open_runs(tiny_manifest)[0]
+    with pytest.raises(GhostError, match="leads out of"):
+        run._read("../../../secret")
+
+
+def test_a_corrupt_manifest_is_one_line(tiny_manifest):
+    tiny_manifest.write_text("{")
+    with pytest.raises(GhostError, match="is not JSON"):
+        records.open_runs(tiny_manifest)
+    tiny_manifest.write_text('{"runs": [{}]}')
+    with pytest.raises(GhostError, match="not a manifest"):
+        records.open_runs(tiny_manifest)
+
+
+def test_a_run_that_fails_leaves_no_manifest(tmp_path, tiny_row):
+    def run(seed, folder):
+        if seed == 8:
+            raise ZeroDivisionError
+        return Outcome([])
+
+    manifest = tmp_path / "m/manifest.json"
+    with pytest.raises(ZeroDivisionError):
+        records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
+    assert not manifest.exists()
+    assert not list(tmp_path.rglob("*.tmp*"))
+
+
+def test_the_manifest_is_the_same_wherever_it_is_made(tiny_manifest, tmp_path, tiny_row, monkeypatch):
+    monkeypatch.setattr("platform.node", lambda: "elsewhere")
+    second = tmp_path / "again/runs/tiny/manifest.json"
+    records.record_runs(
+        tiny_row,
+        ("ghost.steps.simulate",),
+        second,
+        lambda seed, folder: Outcome([Measured("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed}),
+    )
+    assert second.read_bytes() == tiny_manifest.read_bytes()
+    assert json.loads((second.parent / "seed7/run.json").read_text())["host"] == "elsewhere"

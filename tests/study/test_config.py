@@ -1,0 +1,151 @@
+import pytest
+import yaml
+
+from ghost.errors import GhostError
+from ghost.study import EXPERIMENTS
+from ghost.study import builds as config
+
+
+def test_laptop_is_the_default_and_paper_reduces_nothing(root):
+    assert config.load({}, root).scale == "laptop"
+    paper = config.load({"scale": "paper"}, root)
+    assert all(not paper.row(row.name)["reduced"] for row in EXPERIMENTS)
+
+
+def test_what_a_scale_makes_smaller_is_known(root):
+    smoke = config.load({"scale": "smoke"}, root)
+    reduced = smoke.row("learned_potential")["reduced"]
+    assert reduced["epochs"]["paper"] == 2000
+    assert reduced["epochs"]["here"] < 2000
+
+
+def test_episodes_in_libero_are_shared_where_a_scale_says_so(root):
+    loaded = config.load({"scale": "closed_loop", "workers": 3}, root)
+    names = ("libero_demos", "libero_mlp", "libero_mlp_rollout", "dual_arm")
+    assert [loaded.threads(name) for name in names] == [3, 1, 3, 1]
+    assert config.load({}, root).threads("libero_mlp_rollout") == 1
+    assert str(loaded.pdf).startswith("data/closed_loop/")  # not over the project's own
+
+
+def test_every_scale_file_loads(root):
+    for scale in config.SCALES:
+        config.load({"scale": scale}, root)
+
+
+def test_command_line_text_is_read_as_the_tables_type(root):
+    """Snakemake hands nested values of --config over as text."""
+    asked = {"experiments": {"switch_speed": {"dt": "1", "euler_steps": ["3", "4"], "max_steps": "7"}}}
+    settings = config.load(asked, root).experiment("switch_speed").settings
+    assert settings["dt"] == 1.0
+    assert isinstance(settings["dt"], float)
+    assert settings["euler_steps"] == [3, 4]
+    assert settings["max_steps"] == 7
+
+
+def test_a_step_can_be_made_smaller_as_a_whole_and_one_experiment_otherwise(root):
+    asked = {"steps": {"simulate": {"tolerance": 0.3}}, "experiments": {"switch_speed": {"tolerance": 0.2}}}
+    loaded = config.load(asked, root)
+    assert loaded.experiment("learned_potential").settings["tolerance"] == 0.3
+    assert loaded.experiment("switch_speed").settings["tolerance"] == 0.2
+    assert "tolerance" not in loaded.experiment("dwell_time").settings
+
+
+def test_seeds_can_be_fewer(root):
+    asked = {"experiments": {"learned_potential": {"seeds": 1}}}
+    loaded = config.load(asked, root)
+    assert loaded.experiment("learned_potential").seeds == (0,)
+    assert loaded.row("learned_potential")["reduced"]["seeds"]["here"] == [0]
+
+
+def test_another_backbone_changes_the_features_and_nothing_behind_them(root):
+    asked = {"backbone": "groot", "groot": {"checkpoint": "/w", "python": "/g/python"}, "scale": "paper"}
+    groot, standin = config.load(asked, root), config.load({"scale": "paper"}, root)
+    assert groot.groot_python == "/g/python"
+    changed = {row.name for row in groot.experiments} - {row.name for row in standin.experiments}
+    assert changed == {"groot"}
+    same = {row.name for row in standin.experiments if row == groot.experiment(row.name)}
+    assert {row.name for row in standin.experiments} - same == {"dual_arm_features"}
+    features = groot.experiment("dual_arm_features")
+    assert features.needs == ("dual_arm", "groot")
+    assert (features.settings["tokens"], features.settings["d_token"]) == (64, 2048)
+    assert "weights_seed" not in features.settings
+    assert not groot.row("groot")["reduced"]
+    assert not groot.row("dual_arm_features")["reduced"]
+    assert [name for name in ("groot", "dual_arm_features", "ghost") if groot.in_groot(name)] == [
+        "groot",
+        "dual_arm_features",
+    ]
+
+
+def test_groots_fine_tuning_is_the_papers(root):
+    settings = config.load({"backbone": "groot", "scale": "paper"}, root).experiment("groot").settings
+    recipe = {"steps": 15000, "learning_rate": 5e-5, "batch_size": 4, "accumulation": 2, "train_episodes": 1800}
+    assert {key: settings[key] for key in recipe} == recipe
+
+
+def test_a_scales_file_speaks_of_the_stand_ins_and_not_of_what_replaces_them(root):
+    smoke = config.load({"scale": "smoke", "backbone": "groot", "demos": "/data/set"}, root)
+    features = smoke.experiment("dual_arm_features").settings
+    assert (features["tokens"], features["d_token"], features["samples_per_shard"]) == (64, 2048, 64)
+    assert smoke.experiment("dual_arm").settings == {"path": "/data/set"}
+    assert (
+        smoke.experiment("groot").settings["train_episodes"] == features["train_episodes"] == 32
+    )  # never what is tested
+    assert smoke.row("groot")["reduced"] == {"train_episodes": {"here": 32, "paper": 1800}}
+    asked = {"dual_arm_features": {"d_token": 64, "cameras": ["head"]}}
+    changed = config.load({"scale": "smoke", "backbone": "groot", "experiments": asked}, root)
+    assert changed.experiment("dual_arm_features").settings["d_token"] == 64
+    assert changed.experiment("dual_arm_features").settings["cameras"] == ["head"]
+
+
+def test_a_missing_groot_environment_names_the_command_that_makes_it(root, tmp_path):
+    loaded = config.load({"backbone": "groot", "groot": {"python": str(tmp_path / "python")}}, root)
+    with pytest.raises(GhostError, match=r"python is missing; `make \.venv-groot/ready` makes it"):
+        config.find_groot_python(loaded)
+
+
+def test_smoke_keeps_to_its_own_folder(root):
+    smoke, laptop = config.load({"scale": "smoke"}, root), config.load({}, root)
+    assert str(smoke.pdf) == "data/smoke/paper/ghost.pdf"
+    assert str(laptop.pdf) == "paper/ghost.pdf"
+    assert str(smoke.figures) == "data/smoke/figures"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"scale": "laptob"}, "no scale 'laptob'; did you mean laptop?"),
+        ({"skale": "laptop"}, "no key 'skale'; did you mean scale?"),
+        ({"steps": {"simulat": {}}}, "no step 'simulat'; did you mean simulate?"),
+        ({"steps": {"simulate": {"epoch": 1}}}, "no simulate has a setting 'epoch'; did you mean epochs"),
+        ({"experiments": {"swich_speed": {}}}, "no experiment 'swich_speed'; did you mean switch_speed"),
+        ({"experiments": {"switch_speed": {"dtt": 1}}}, "no setting 'dtt'; did you mean dt"),
+        ({"experiments": {"switch_speed": {"max_steps": 1.5}}}, "max_steps must be int, like"),
+        ({"experiments": {"switch_speed": {"dt": "fast"}}}, "dt must be float, like"),
+        ({"experiments": {"switch_speed": {"euler_steps": 3}}}, "euler_steps must be list"),
+        ({"experiments": {"switch_speed": 3}}, "experiments.switch_speed: 3 is not of type 'object'"),
+        ({"experiments": {"learned_potential": {"seeds": 99}}}, "seeds must be 1 to"),
+        ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
+        ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
+        ({"feature_jobs": 0}, "feature_jobs: 0 is less than the minimum of 1"),
+        ({"backbone": "groot", "experiments": {"dual_arm_features": {"hidden": 3}}}, "has no setting 'hidden'"),
+    ],
+)
+def test_bad_input_is_named_with_what_would_be_right(root, asked, message):
+    with pytest.raises(GhostError) as error:
+        config.load(asked, root)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_broken_scale_file_is_named(root, tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "workflow/schemas").mkdir(parents=True)
+    schema = root / config.SCHEMA
+    (tmp_path / config.SCHEMA).write_text(schema.read_text())
+    (tmp_path / "config/laptop.yaml").write_text("experiments: [")
+    with pytest.raises(GhostError, match=r"laptop\.yaml is not YAML"):
+        config.load({}, tmp_path)
+    (tmp_path / "config/laptop.yaml").write_text(yaml.safe_dump(["a"]))
+    with pytest.raises(GhostError, match="expected keys and values"):
+        config.load({}, tmp_path)

@@ -1,0 +1,93 @@
+"""An exported decoder acts as ours does, says which run it is, and is not written when it would not."""
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from ghost.data.features import Sizes
+from ghost.decoders import ghost, ghost_phase, mlp, neural_ode
+from ghost.decoders.contract import Batch
+from ghost.errors import GhostError
+from ghost.runs.records import record_runs
+from ghost.runs.results import Measured, Outcome
+from ghost.training import export
+from ghost.training.checkpoint import save_decoder
+
+SIZES = Sizes(tokens=3, d_token=12, d_state=7, horizon=4, d_action=6)
+WIDTHS = {"hidden": 16, "d_context": 8, "d_latent": 6}
+DUAL = {"steps": 3, "refinement_steps": 2}
+
+
+def build(module, **settings):
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        decoder = module.Decoder(module.Settings(**WIDTHS, **settings), SIZES).eval()
+        for p in decoder.parameters():  # larger than at the start, so that every part matters
+            p.data *= 2
+    return decoder
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+@pytest.mark.parametrize(("module", "settings"), [(ghost, {}), (ghost, DUAL), (mlp, {}), (neural_ode, {})])
+def test_it_acts_as_ours_on_other_inputs(module, settings, samples):
+    decoder = build(module, **settings)
+    session = export.session(export.to_onnx(decoder, samples).SerializeToString())
+    tokens, state = torch.randn(samples, 3, 12), torch.randn(samples, 7)
+    (action,) = session.run(None, {"tokens": tokens.numpy(), "state": state.numpy()})
+    with torch.no_grad():
+        expected = decoder.act(Batch(tokens, state, torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(1)))
+    np.testing.assert_allclose(action, expected, rtol=0, atol=1e-4 * expected.abs().max())
+
+
+def test_what_persists_goes_out_and_comes_in_again():
+    decoder = build(ghost_phase, persistent=True)
+    session = export.session(export.to_onnx(decoder, 1).SerializeToString())
+    memory, ours = np.full((1, 6), np.nan, np.float32), None
+    for _ in range(3):
+        tokens, state = torch.randn(1, 3, 12), torch.randn(1, 7)
+        action, memory = session.run(None, {"tokens": tokens.numpy(), "state": state.numpy(), "memory": memory})
+        with torch.no_grad():
+            batch = Batch(tokens, state, torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(1))
+            plan = decoder.plan(batch, ours)
+        ours = plan.memory
+        np.testing.assert_allclose(action, plan.action, rtol=0, atol=1e-4 * plan.action.abs().max())
+        np.testing.assert_allclose(memory, ours, rtol=0, atol=1e-4)
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """Two seeds of a decoder that nobody trained, recorded as a training is."""
+
+    def run(seed, folder):
+        save_decoder(folder / "model.safetensors", "ghost.decoders.ghost", build(ghost), build(ghost).state_dict())
+        return Outcome([Measured("train", "loss", float(seed))], files=("model.safetensors",))
+
+    row = {"name": "untrained", "scale": "smoke", "settings": {}, "seeds": [4, 5], "reduced": {}}
+    path = tmp_path / "untrained/manifest.json"
+    record_runs(row, ("ghost.steps.train", "ghost.decoders.ghost"), path, run, inputs=(), stand_ins=())
+    return path
+
+
+def test_the_file_names_its_run(manifest, tmp_path):
+    out = tmp_path / "ghost.onnx"
+    said = export.export(manifest, out, seed=5)
+    (field,) = onnx.load(out).metadata_props
+    assert field.key == "ghost_run"
+    assert field.value in said
+    assert field.value in (manifest.parent / "seed5/run.json").read_text()
+
+
+def test_a_file_that_acts_otherwise_is_not_written(manifest, tmp_path, monkeypatch):
+    other = export.to_onnx(build(ghost, steps=2), 1)
+    monkeypatch.setattr(export, "to_onnx", lambda decoder, samples: other)
+    with pytest.raises(GhostError, match="differ from ours"):
+        export.export(manifest, tmp_path / "ghost.onnx")
+    assert not (tmp_path / "ghost.onnx").exists()
+
+
+def test_bad_input_is_named(manifest, tmp_path):
+    with pytest.raises(GhostError, match="no run with seed 9"):
+        export.export(manifest, tmp_path / "ghost.onnx", seed=9)
+    with pytest.raises(GhostError, match="samples must be at least 1"):
+        export.export(manifest, tmp_path / "ghost.onnx", samples=0)
