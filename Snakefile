@@ -12,7 +12,7 @@ from ghost.study import builds as settings
 from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS
-from ghost.files import canonical
+from ghost.files import canonical, sha256
 from ghost.report.latexmk import HOW_TO_GET, available
 from ghost.runs.code import code_hash, imports
 

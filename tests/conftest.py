@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ghost.runs.records import record_runs
+from ghost.runs.driver import Plan, execute
+from ghost.runs.records import Run, open_runs
 from ghost.runs.results import Measured, Outcome
 
 ROOT = Path(__file__).parents[1]
@@ -132,30 +135,43 @@ def torch_as_it_was():
     torch.set_num_threads(threads)
 
 
-@pytest.fixture
-def tiny_row() -> dict:
-    """A line of the table for an experiment that does not exist, two seeds."""
+def declaration(name: str = "tiny", **changes: Any) -> dict[str, Any]:
+    """An experiment as steps receive it, of a study that does not exist: two seeds."""
     return {
-        "name": "tiny",
+        "name": name,
         "step": "simulate",
         "module": "ghost.simulations.switch_speed",
+        "modules": ["ghost.steps.simulate"],
         "scale": "smoke",
         "settings": {"epochs": 3, "widths": [8, 4]},
         "seeds": [7, 8],
         "needs": [],
         "reduced": {},
+        **changes,
     }
 
 
+def make_runs(
+    manifest: Path,
+    outcome: Callable[[int], Outcome],
+    *,
+    needs: Sequence[Path] = (),
+    reads: Sequence[Path] = (),
+    **changes: Any,
+) -> list[Run]:
+    """Real runs by the real driver, whose outcome is a function of the seed."""
+    declared = declaration(**{"needs": [path.parent.name for path in needs], **changes})
+    execute(lambda job: Plan(lambda unit: outcome(unit.seed)), json.dumps(declared), manifest, needs, reads)
+    return open_runs(manifest)
+
+
 @pytest.fixture
-def tiny_manifest(tmp_path: Path, tiny_row: dict) -> Path:
+def tiny_manifest(tmp_path: Path) -> Path:
     """Two real runs: the loss of seed s is s / 10."""
     manifest = tmp_path / "runs/tiny/manifest.json"
-
-    def run(seed: int, folder: Path) -> Outcome:
-        return Outcome([Measured("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed})
-
-    record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
+    make_runs(
+        manifest, lambda seed: Outcome([Measured("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed})
+    )
     return manifest
 
 

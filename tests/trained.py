@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from conftest import declaration
+from ghost.data.features import INDEX
+from ghost.files import write_json
+from ghost.runs.driver import Plan, Unit, execute
+from ghost.runs.results import Outcome
 from ghost.steps.cache_features import cache_features
 from ghost.steps.make_demos import make_demos
 from ghost.steps.train import train
@@ -39,19 +47,41 @@ TRAINING = {"split": "sample", "epochs": 2, "batch_size": 32, "learning_rate": 1
 WIDTHS = {"hidden": 8, "d_context": 4, "d_latent": 4}
 
 
-def row(name: str, step: str, module: str, settings: dict, seeds: list[int], needs: list[str]) -> str:
-    """A line of the table, as steps get it."""
-    line = {"name": name, "step": step, "module": module, "settings": settings, "seeds": seeds, "needs": needs}
-    return json.dumps({**line, "scale": "smoke", "reduced": {}})
+def declared(name: str, step: str, module: str, settings: dict, seeds: list[int], needs: list[str]) -> str:
+    """An experiment as steps receive it."""
+    modules = [f"ghost.steps.{step}", module]
+    return json.dumps(
+        {"name": name, "step": step, "module": module, "modules": modules, "settings": settings, "seeds": seeds}
+        | {"needs": needs, "scale": "smoke", "reduced": {}}
+    )
+
+
+def write_cache(
+    manifest: Path, arrays: dict[str, np.ndarray], tokens: np.ndarray, per_shard: int, index: dict, **changes: Any
+) -> Path:
+    """A feature cache of given arrays and tokens [n, T, D], by the real driver."""
+
+    def run(unit: Unit) -> Outcome:
+        names = []
+        for number, start in enumerate(range(0, len(tokens), per_shard)):
+            (unit.folder / "tokens").mkdir(exist_ok=True)
+            names.append(f"tokens/{number:05d}.npy")
+            np.save(unit.folder / names[-1], tokens[start : start + per_shard])
+        write_json(unit.folder / INDEX, {**index, "samples_per_shard": per_shard, "shards": names})
+        return Outcome([], arrays, (INDEX, *names))
+
+    given = declaration("features", settings={}, **{"seeds": [7], **changes})
+    execute(lambda job: Plan(run, stand_ins=("data", "backbone")), json.dumps(given), manifest)
+    return manifest
 
 
 def train_tiny(runs: Path) -> dict[str, Path]:
     """The manifests of demos, features, ghost and mlp, below `runs`."""
     made = {name: runs / name / "manifest.json" for name in ("demos", "features", "ghost", "mlp")}
-    make_demos(row("demos", "make_demos", "ghost.data.dual_arm", DEMOS, [0], []), made["demos"])
-    backbone = row("features", "cache_features", "ghost.backbones.standin", FEATURES, [0], ["demos"])
-    cache_features(backbone, made["features"], [made["demos"]])
+    execute(make_demos, declared("demos", "make_demos", "ghost.data.dual_arm", DEMOS, [0], []), made["demos"])
+    backbone = declared("features", "cache_features", "ghost.backbones.standin", FEATURES, [0], ["demos"])
+    execute(cache_features, backbone, made["features"], [made["demos"]])
     for name in ("ghost", "mlp"):
-        line = row(name, "train", f"ghost.decoders.{name}", {**TRAINING, **WIDTHS}, SEEDS, ["features"])
-        train(line, (made["features"],), made[name])
+        experiment = declared(name, "train", f"ghost.decoders.{name}", {**TRAINING, **WIDTHS}, SEEDS, ["features"])
+        execute(train, experiment, made[name], [made["features"]])
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,17 @@ def hashes(path: Path) -> dict[str, str]:
     with path.open("rb") as handle:
         md5 = hashlib.file_digest(handle, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     return {"sha256": sha256(path), "md5": md5}
+
+
+def link(source: Path, target: Path) -> None:
+    """`target` becomes a hard link to `source`, or a copy where the file system has no such links."""
+    if target.exists() and target.samefile(source):
+        return
+    with atomic(target) as temporary:
+        try:
+            os.link(source, temporary)
+        except OSError:
+            shutil.copyfile(source, temporary)
 
 
 def confined(folder: Path, name: str) -> Path:

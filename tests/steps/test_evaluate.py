@@ -2,9 +2,10 @@ import pytest
 
 from conftest import ROOT, call
 from ghost.errors import GhostError
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps.evaluate import evaluate
-from trained import SEEDS, row, train_tiny
+from trained import SEEDS, declared, train_tiny
 
 
 @pytest.fixture(scope="module")
@@ -13,29 +14,30 @@ def made(tmp_path_factory):
 
 
 def offline(seeds, name="ghost"):
-    return row(f"{name}_offline", "evaluate", "ghost.evaluations.offline", {"split": "sample"}, seeds, [])
+    needs = ["features", name]
+    return declared(f"{name}_offline", "evaluate", "ghost.evaluations.offline", {"split": "sample"}, seeds, needs)
 
 
 def test_a_seed_is_evaluated_on_the_decoder_it_trained(made, tmp_path):
     needs = (made["features"], made["ghost"])
-    evaluate(offline(SEEDS), tmp_path / "both/manifest.json", needs)
-    evaluate(offline(SEEDS[1:]), tmp_path / "second/manifest.json", needs)
+    execute(evaluate, offline(SEEDS), tmp_path / "both/manifest.json", needs)
+    execute(evaluate, offline(SEEDS[1:]), tmp_path / "second/manifest.json", needs)
     both, (second,) = (open_runs(tmp_path / name / "manifest.json") for name in ("both", "second"))
     assert [run.seed for run in both] == SEEDS
     assert both[1].measured() == second.measured()
     assert both[0].value("all", "mse") != second.value("all", "mse")
     record = second.record()
     assert record["stand_ins"] == open_runs(made["ghost"])[0].record()["stand_ins"] != []
-    assert sorted(record["inputs"]) == sorted(map(str, needs))
+    assert list(record["inputs"]) == ["features/seed0", f"ghost/seed{SEEDS[1]}"]  # and not the other seed
+    assert record["run_id"] == both[1].run_id  # whatever other seeds there are
     assert "ghost/evaluations/offline.py" in record["code"]["files"]
-    assert "ghost/decoders/ghost.py" not in record["code"]["files"]  # it comes with the training's manifest
-    assert "ghost/train.py" not in record["code"]["files"]
+    assert "ghost/training/loop.py" not in record["code"]["files"]
 
 
 def test_the_same_evaluation_has_the_same_bytes(made, tmp_path):
     needs = (made["features"], made["ghost"])
     for name in ("a", "b"):
-        evaluate(offline(SEEDS), tmp_path / name / "manifest.json", needs)
+        execute(evaluate, offline(SEEDS), tmp_path / name / "manifest.json", needs)
     assert (tmp_path / "a/manifest.json").read_bytes() == (tmp_path / "b/manifest.json").read_bytes()
 
 
@@ -49,24 +51,34 @@ def test_several_decoders_go_by_the_names_of_their_experiments(made, tmp_path):
         "longest_interval": 3,
         "embedded": 20,
     }
-    line = row("switching", "evaluate", "ghost.evaluations.switching", settings, SEEDS[:1], [])
-    evaluate(line, tmp_path / "manifest.json", (made["features"], made["ghost"], made["mlp"]))
+    needs = ["features", "ghost", "mlp"]
+    text = declared("switching", "evaluate", "ghost.evaluations.switching", settings, SEEDS[:1], needs)
+    execute(evaluate, text, tmp_path / "manifest.json", (made["features"], made["ghost"], made["mlp"]))
     (run,) = open_runs(tmp_path / "manifest.json")
     assert run.value("swap", "inflation") > 0
 
 
 def test_a_seed_that_was_not_trained_is_one_line(made, tmp_path):
-    with pytest.raises(GhostError, match="ghost was not trained with seed 5, only with 42, 123"):
-        evaluate(offline([5]), tmp_path / "manifest.json", (made["features"], made["ghost"]))
+    with pytest.raises(GhostError, match="ghost has no run with seed 5; its seeds are 42, 123"):
+        execute(evaluate, offline([5]), tmp_path / "manifest.json", (made["features"], made["ghost"]))
     assert not (tmp_path / "manifest.json").exists()
-    command = ("python", "-m", "ghost.steps.evaluate", "--row", offline([5]), "--out", str(tmp_path / "manifest.json"))
+    command = (
+        "python",
+        "-m",
+        "ghost.steps.evaluate",
+        "--experiment",
+        offline([5]),
+        "--out",
+        str(tmp_path / "manifest.json"),
+    )
     done = call(ROOT, *command, "--needs", str(made["features"]), str(made["ghost"]), check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
 def test_what_needs_no_training_has_no_needs(tmp_path):
     settings = {"rounds": 1, "warm_up": 0, "threads": 1, "dit_every": 0}
-    evaluate(row("latency", "evaluate", "ghost.evaluations.latency", settings, [0], []), tmp_path / "manifest.json")
+    text = declared("latency", "evaluate", "ghost.evaluations.latency", settings, [0], [])
+    execute(evaluate, text, tmp_path / "manifest.json")
     (run,) = open_runs(tmp_path / "manifest.json")
     assert run.value("ghost", "parameters") == 2_315_746
     assert run.record()["stand_ins"] == []

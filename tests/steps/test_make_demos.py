@@ -1,31 +1,23 @@
-import json
-
 import pytest
 
 from ghost.data.lerobot import LeRobotDataset
 from ghost.errors import GhostError
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps.make_demos import make_demos
+from trained import declared
+
+SETTINGS = {"episodes": 20, "steps": 30, "fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
 
 
-@pytest.fixture
-def demos_row():
-    settings = {"episodes": 20, "steps": 30, "fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
-    return {
-        "name": "dual_arm",
-        "step": "make_demos",
-        "module": "ghost.data.dual_arm",
-        "scale": "smoke",
-        "settings": {**settings, "episodes_per_file": 8},
-        "seeds": [0],
-        "needs": [],
-        "reduced": {},
-    }
+def make(out, **changes):
+    settings = {**SETTINGS, "episodes_per_file": 8, **changes}
+    execute(make_demos, declared("dual_arm", "make_demos", "ghost.data.dual_arm", settings, [0], []), out)
 
 
-def test_a_row_becomes_a_data_set(tmp_path, demos_row):
+def test_an_experiment_becomes_a_data_set(tmp_path):
     manifest = tmp_path / "manifest.json"
-    make_demos(json.dumps(demos_row), manifest)
+    make(manifest)
     run = open_runs(manifest)[0]
     assert run.record()["stand_ins"] == ["dual-arm data set"]
     assert "ghost/data/dual_arm.py" in run.record()["code"]["files"]
@@ -35,7 +27,6 @@ def test_a_row_becomes_a_data_set(tmp_path, demos_row):
     assert on_disk == {name for name in run.files if "/dataset/" in name}
 
 
-def test_bad_settings_are_one_line(tmp_path, demos_row):
-    demos_row["settings"]["episodes"] = 3
+def test_bad_settings_are_one_line(tmp_path):
     with pytest.raises(GhostError, match="dual_arm: episodes must be at least 10, one a task, got 3"):
-        make_demos(json.dumps(demos_row), tmp_path / "manifest.json")
+        make(tmp_path / "manifest.json", episodes=3)

@@ -4,41 +4,42 @@ import pytest
 
 from conftest import ROOT, call
 from ghost.errors import GhostError
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps.simulate import simulate
 from ghost.study.builds import load
 
 
 @pytest.fixture
-def row(root):
-    return load({"scale": "smoke"}, root).row("ghost_mechanism")
+def given(root):
+    return load({"scale": "smoke"}, root).declaration("ghost_mechanism")
 
 
-def test_a_row_becomes_a_run_per_seed(tmp_path, row):
-    row["seeds"] = [3, 4]
-    simulate(json.dumps(row), tmp_path / "manifest.json")
+def test_an_experiment_becomes_a_run_per_seed(tmp_path, given):
+    given["seeds"] = [3, 4]
+    execute(simulate, json.dumps(given), tmp_path / "manifest.json")
     runs = open_runs(tmp_path / "manifest.json")
     assert [run.seed for run in runs] == [3, 4]
     assert runs[0].value("ghost", "dwell_s") > 0
     record = runs[1].record()
     assert record["reduced"] == {"dt": {"here": 0.05, "paper": 0.01}}
     assert "ghost/simulations/ghost_mechanism.py" in record["code"]["files"]
-    assert "ghost/experiments.py" not in record["code"]["files"]
+    assert not [name for name in record["code"]["files"] if name.startswith(("ghost/study", "ghost/runs"))]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda row: row["settings"].update(dt=-1.0), "ghost_mechanism: dt must be positive, got -1.0"),
-        (lambda row: row["settings"].update(speed=1), "unexpected keyword argument 'speed'"),
-        (lambda row: row.pop("seeds"), "--row lacks seeds"),
-        (lambda row: row.update(module="os"), "no module 'os' of ours"),
+        (lambda given: given["settings"].update(dt=-1.0), "ghost_mechanism: dt must be positive, got -1.0"),
+        (lambda given: given["settings"].update(speed=1), "no setting 'speed'"),
+        (lambda given: given.pop("seeds"), "--experiment lacks seeds"),
+        (lambda given: given.update(module="os"), "'os' is not a module of this project"),
     ],
 )
-def test_bad_rows_are_one_line(tmp_path, row, change, message):
-    change(row)
+def test_bad_experiments_are_one_line(tmp_path, given, change, message):
+    change(given)
     with pytest.raises(GhostError) as error:
-        simulate(json.dumps(row), tmp_path / "manifest.json")
+        execute(simulate, json.dumps(given), tmp_path / "manifest.json")
     assert message in str(error.value)
     assert not (tmp_path / "manifest.json").exists()
 
@@ -46,7 +47,7 @@ def test_bad_rows_are_one_line(tmp_path, row, change, message):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("simulate", "--row", "{", "--out", "x"), "--row is not JSON"),
+        (("simulate", "--experiment", "{", "--out", "x"), "--experiment is not JSON"),
         (
             ("summarize", "--artefact", "fig:switch_speed", "--out", "x", "--manifests", "nope.json"),
             "nope.json: No such",

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import json
 import os
 import signal
 import subprocess
@@ -13,17 +12,19 @@ import numpy as np
 import pytest
 import torch
 
-import ghost.steps.train as loop
 from conftest import ROOT, call
-from ghost.data.features import Encoded, FeatureCache, write_shards
+from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.decoders import ghost, mlp
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
-from ghost.runs.records import open_runs, record_runs
-from ghost.runs.results import Outcome
-from ghost.steps.train import Fit, Training, choose, split_settings, train
+from ghost.runs.driver import execute
+from ghost.runs.records import open_runs
+from ghost.runs.settings import read_settings
+from ghost.steps.train import choose, teach, train
 from ghost.training.checkpoint import load_decoder
+from ghost.training.loop import Fit, Training
+from trained import declared, write_cache
 
 pytestmark = pytest.mark.usefixtures("torch_as_it_was")
 SIZES = {"tokens": 2, "d_token": 6, "d_state": 4, "horizon": 3, "d_action": 5}
@@ -58,40 +59,31 @@ def features(tmp_path_factory):
         "split/episode/train": everything[:48],
         "split/episode/test": everything[48:],
     }
-    facts = {"sizes": SIZES, "samples_per_shard": 25, "task_names": ["Arrange_cups", "Move_parts"]}
-
-    def run(seed, folder):
-        files = write_shards(folder, N, 25, lambda part: Encoded(tokens[part]), facts)
-        return Outcome([], {**small, **splits}, files)
-
-    row = make_row({}, name="features")
-    record_runs(row, ("ghost.data.features",), manifest, run, stand_ins=["data", "backbone"])
-    return manifest
+    index = {"sizes": SIZES, "task_names": ["Arrange_cups", "Move_parts"]}
+    return write_cache(manifest, {**small, **splits}, tokens, 25, index)
 
 
-def make_row(settings, *, name="tiny", module="ghost.decoders.ghost", seeds=(0,)):
-    return {
-        **{"name": name, "step": "train", "module": module, "scale": "smoke", "settings": settings},
-        **{"seeds": list(seeds), "needs": ["features"], "reduced": {}},
-    }
+def experiment(settings, *, name="tiny", module="ghost.decoders.ghost", seeds=(0,), needs=("features",)):
+    return declared(name, "train", module, settings, list(seeds), list(needs))
 
 
-def run_row(settings, needs, out, **kwargs):
-    train(json.dumps(make_row(settings, **kwargs)), tuple(needs), out / "manifest.json")
+def run_all(settings, needs, out, **kwargs):
+    text = experiment(settings, needs=[path.parent.name for path in needs], **kwargs)
+    execute(train, text, out / "manifest.json", needs)
     return open_runs(out / "manifest.json")
 
 
 def fit(features, settings, *, module=ghost, seed=0, folder=None, teacher=None):
-    decoder, training = split_settings(settings, module)
+    decoder, training = read_settings("tiny", settings, module.Settings, Training)
     cache = FeatureCache.open(features)
     samples = Samples(cache, choose(cache, training, "tiny"))
     samples.teacher = teacher
     state = (folder / "state.safetensors") if folder else ROOT / "no/such/folder"
-    return Fit(module, decoder, training, samples, seed, state, {})
+    return Fit(module, decoder, training, samples, seed, state)
 
 
-def test_a_row_becomes_a_decoder_per_seed(features, tmp_path):
-    runs = run_row(GHOST | TRAINING | {"contrastive": 0.2}, [features], tmp_path, seeds=(3, 4))
+def test_an_experiment_becomes_a_decoder_per_seed(features, tmp_path):
+    runs = run_all(GHOST | TRAINING | {"contrastive": 0.2}, [features], tmp_path, seeds=(3, 4))
     assert [run.seed for run in runs] == [3, 4]
     first = runs[0]
     assert first.value("train", "samples") == 45
@@ -103,9 +95,10 @@ def test_a_row_becomes_a_decoder_per_seed(features, tmp_path):
     total = curves["training/bc"] + 0.2 * curves["training/contrastive"]
     np.testing.assert_allclose(curves["training/loss"], total, rtol=1e-5)
     assert first.value("train", "loss") == curves["training/loss"][-1]
-    record = first.record()
+    record, (cached,) = first.record(), open_runs(features)
+    assert (record["step"], record["module"], record["seed"]) == ("train", "ghost.decoders.ghost", 3)
     assert record["stand_ins"] == ["backbone", "data"]
-    assert record["inputs"].keys() == {str(features)}
+    assert record["inputs"] == {"features/seed7": {"run_id": cached.run_id, "sha256": cached.content}}
     assert "ghost/decoders/ghost.py" in record["code"]["files"]
     assert "ghost/decoders/mlp.py" not in record["code"]["files"]
     assert not list(tmp_path.rglob("state*"))
@@ -122,7 +115,7 @@ def test_it_learns(features, module):
 
 
 def test_a_loaded_decoder_acts_as_the_trained_one(features, tmp_path):
-    (run,) = run_row(GHOST | TRAINING, [features], tmp_path)
+    (run,) = run_all(GHOST | TRAINING, [features], tmp_path)
     again = fit(features, GHOST | TRAINING)
     for _ in range(4):
         again.epoch()
@@ -134,7 +127,7 @@ def test_a_loaded_decoder_acts_as_the_trained_one(features, tmp_path):
 
 
 def test_a_changed_checkpoint_is_refused(features, tmp_path):
-    (run,) = run_row(GHOST | TRAINING, [features], tmp_path)
+    (run,) = run_all(GHOST | TRAINING, [features], tmp_path)
     path = tmp_path / "seed0/model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(GhostError, match="sha256 differs"):
@@ -161,64 +154,61 @@ def files_of(folder):
 def test_twice_the_same_bytes(features, tmp_path, module, extra):
     for folder in ("a", "b"):
         torch.manual_seed(len(folder) * hash(folder) % 1000)  # whatever happened before
-        run_row(extra | TRAINING, [features], tmp_path / folder, module=f"ghost.decoders.{module}", seeds=(0, 1))
+        run_all(extra | TRAINING, [features], tmp_path / folder, module=f"ghost.decoders.{module}", seeds=(0, 1))
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
 
 
-def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(features, tmp_path):
-    """kill -9 while the second seed trains, twice; the third try ends with what an undisturbed job writes."""
-    row = json.dumps(make_row(RICH, seeds=(0, 1)))
-    run_row(RICH, [features], tmp_path / "whole", seeds=(0, 1))
+def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(features, tmp_path, monkeypatch):
+    """kill -9 while the first and while the second seed trains; then it ends with what an undisturbed job writes."""
+    text = experiment(RICH, seeds=(0, 1))
+    run_all(RICH, [features], tmp_path / "whole", seeds=(0, 1))
     script = (
-        "import sys, time, pathlib, ghost.steps.train as t; t.STATE_EVERY_S = 0.0; epoch = t.Fit.epoch\n"
+        "import sys, time, pathlib, ghost.training.loop as t; t.STATE_EVERY_S = 0.0; epoch = t.Fit.epoch\n"
         "def slow(self): epoch(self); time.sleep(0.04)\n"
-        "t.Fit.epoch = slow; t.train(sys.argv[1], (pathlib.Path(sys.argv[2]),), pathlib.Path(sys.argv[3]))"
+        "from ghost.steps.train import train; from ghost.runs.driver import execute; path = pathlib.Path\n"
+        "t.Fit.epoch = slow; execute(train, sys.argv[1], path(sys.argv[3]), [path(sys.argv[2])])"
     )
     out = tmp_path / "killed/manifest.json"
-    for wait in ("seed0", "seed1"):
+    for finished in (0, 1):
         job = subprocess.Popen(
-            [sys.executable, "-c", script, row, str(features), str(out)],
+            [sys.executable, "-c", script, text, str(features), str(out)],
             env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
             stderr=subprocess.DEVNULL,
         )
-        state = out.parent / wait / "state.safetensors"
+        units = out.parent / "units/train"
         deadline = time.monotonic() + 60
-        while not state.exists() and job.poll() is None and time.monotonic() < deadline:
+        while job.poll() is None and time.monotonic() < deadline:
+            if len(list(units.glob("*.json"))) == finished and list(units.glob("*/state.safetensors")):
+                break
             time.sleep(0.01)
         time.sleep(0.1)  # some epochs more
         os.kill(job.pid, signal.SIGKILL)
         assert job.wait() == -signal.SIGKILL
         assert not out.exists()
-    epochs = []
-    original = Fit.epoch
-
-    def counted(self):
-        epochs.append(1)
-        original(self)
-
-    Fit.epoch = counted
-    try:
-        train(row, (features,), out)
-    finally:
-        Fit.epoch = original
+    epochs, original = [], Fit.epoch
+    monkeypatch.setattr(Fit, "epoch", lambda self: (epochs.append(1), original(self)))
+    execute(train, text, out, [features])
     assert 0 < len(epochs) < 40  # seed 0 was finished, seed 1 begun
     assert files_of(out.parent) == files_of(tmp_path / "whole")
     assert not list(out.parent.rglob("state*"))
 
 
 def test_a_state_of_other_settings_is_not_used(features, tmp_path, monkeypatch):
-    settings = GHOST | TRAINING
-    monkeypatch.setattr(loop, "record_runs", lambda line, modules, out, run, **_: run(0, out.parent / "seed0"))
-    (tmp_path / "seed0").mkdir()
-    monkeypatch.setattr(loop.Path, "unlink", lambda *a, **k: None)
-    train(json.dumps(make_row(settings)), (features,), tmp_path / "manifest.json")
-    assert (tmp_path / "seed0/state.safetensors").exists()
-    monkeypatch.undo()
-    run_row(settings | {"learning_rate": 1e-2}, [features], tmp_path)
-    run_row(settings | {"learning_rate": 1e-2}, [features], tmp_path / "fresh")
-    assert (tmp_path / "seed0/model.safetensors").read_bytes() == (
-        tmp_path / "fresh/seed0/model.safetensors"
-    ).read_bytes()
+    class KilledError(Exception):
+        pass
+
+    def killed(self):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Fit, "outcome", killed)
+        with pytest.raises(KilledError):
+            run_all(GHOST | TRAINING, [features], tmp_path)
+    assert list(tmp_path.rglob("state.safetensors"))
+    run_all(GHOST | TRAINING | {"learning_rate": 1e-2}, [features], tmp_path)
+    run_all(GHOST | TRAINING | {"learning_rate": 1e-2}, [features], tmp_path / "fresh")
+    models = [folder / "seed0/model.safetensors" for folder in (tmp_path, tmp_path / "fresh")]
+    assert models[0].read_bytes() == models[1].read_bytes()
 
 
 # ------------------------------------------------------------------------------------------------- early stopping
@@ -284,16 +274,16 @@ def test_distillation_is_half_teacher_half_demonstration(features):
 
 
 def test_the_teacher_is_a_trained_run(features, tmp_path):
-    teacher = make_row({"hidden": 8, "d_context": 4, "d_latent": 4} | TRAINING, module="ghost.decoders.mlp")
-    train(json.dumps(teacher), (features,), tmp_path / "teacher/manifest.json")
+    small = {"hidden": 8, "d_context": 4, "d_latent": 4} | TRAINING
+    run_all(small, [features], tmp_path / "teacher", module="ghost.decoders.mlp", seeds=(5, 6))
     needs = [features, tmp_path / "teacher/manifest.json"]
-    (run,) = run_row(GHOST | TRAINING | {"distillation": 0.5, "samples": 20}, needs, tmp_path / "student")
+    (run,) = run_all(GHOST | TRAINING | {"distillation": 0.5, "samples": 20}, needs, tmp_path / "student")
     assert run.value("train", "samples") == 20
-    assert len(run.record()["inputs"]) == 2
+    assert list(run.record()["inputs"]) == ["features/seed7", "teacher/seed5"]  # its first run teaches all seeds
     assert run.value("train", "distillation_loss") > 0
     samples = Samples(FeatureCache.open(features), np.arange(5))
     decoder = load_decoder(open_runs(needs[1])[0])
-    assert torch.equal(loop.teach(needs[1], samples), decoder.act(samples.batch(torch.arange(5))))
+    assert torch.equal(teach(open_runs(needs[1])[0], samples), decoder.act(samples.batch(torch.arange(5))))
 
 
 # --------------------------------------------------------------------------------------------------- what it reads
@@ -333,7 +323,7 @@ def test_batches_hold_what_the_cache_holds(features, monkeypatch):
         ({"kl": 0.1}, "tiny: ghost.decoders.ghost has no loss term 'kl'; it has bc, distillation, contrastive, basin"),
         ({"patience": 3}, "tiny: patience = 3 needs a validation_share"),
         ({"curriculum_share": 0.5}, "tiny: curriculum_share = 0.5 needs a contrastive weight"),
-        ({"distillation": 0.5}, "tiny: --needs takes a feature cache, and a teacher for distillation; got 1"),
+        ({"distillation": 0.5}, "tiny: needs a feature cache, and a teacher for distillation; got 1"),
         ({"split": "episodes"}, "no split 'episodes'; did you mean episode?"),
         ({"tasks": ["Move_part"]}, "tiny: no task 'Move_part'; did you mean Move_parts"),
         ({"validation_share": 0.001}, "validation_share = 0.001 of 45 leaves nothing"),
@@ -341,18 +331,18 @@ def test_batches_hold_what_the_cache_holds(features, monkeypatch):
         ({"learning_rate": 1e30}, "the loss is not finite in epoch 1; try a smaller learning_rate"),
     ],
 )
-def test_bad_rows_are_one_line(features, tmp_path, change, message):
+def test_bad_settings_are_one_line(features, tmp_path, change, message):
     with pytest.raises(GhostError) as error:
-        run_row(GHOST | TRAINING | change, [features], tmp_path)
+        run_all(GHOST | TRAINING | change, [features], tmp_path)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "manifest.json").exists()
 
 
 def test_the_command_line(features, tmp_path):
-    row = json.dumps(make_row(GHOST | TRAINING))
     out = tmp_path / "manifest.json"
-    done = call(ROOT, "python", "-m", "ghost.steps.train", "--row", row, "--needs", str(features), "--out", str(out))
+    options = ("--experiment", experiment(GHOST | TRAINING), "--needs", str(features), "--out", str(out))
+    done = call(ROOT, "python", "-m", "ghost.steps.train", *options)
     assert "4/4 epochs" in done.stderr
 
 

@@ -1,5 +1,11 @@
-# Runs: an experiment's row -> one run per seed, listed in its manifest. A rule per step, all of one shape: what a step is
-# told is its row, what it reads are the manifests of the experiments that it needs.
+# Runs: an experiment -> one run per seed, listed in its manifest. One rule per step, all of one shape: each step receives
+# its experiment as JSON and the manifests of the experiments that it needs.
+
+# Another lock is another environment, so it reruns what ran in it.
+LOCKS = {
+    False: sha256(Path(workflow.basedir) / "requirements.lock"),
+    True: sha256(Path(workflow.basedir) / "workflow/envs/groot.lock"),
+}
 
 # An experiment of GR00T's runs in an environment of its own: conda's with `--sdm conda`, else that of its interpreter.
 
@@ -43,17 +49,18 @@ for step in sorted({row.step for row in scale.experiments}):
         params:
             step=step,
             python=lambda wildcards: python(wildcards.experiment),
-            row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
+            experiment=lambda wildcards: canonical(scale.declaration(wildcards.experiment)),
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
             reads=lambda wildcards, input: " ".join(["--reads", *input.reads]) if input.reads else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
+            lock=lambda wildcards: LOCKS[scale.in_groot(wildcards.experiment)],
         shell:
-            "OMP_NUM_THREADS={threads} {params.python} ghost.steps.{params.step} --row {params.row:q} {params.needs}"
+            "OMP_NUM_THREADS={threads} {params.python} ghost.steps.{params.step} --experiment {params.experiment:q} {params.needs}"
             " {params.reads} --out {output.manifest:q} > {log:q} 2>&1"
 
 
-# One range of shards a job (`--config feature_jobs=8`); then cache_features finds them there. A part is no result: which
-# job made a shard is told nowhere, and its file goes when the manifest is there.
+# One range of shards per job (`--config feature_jobs=8`); then cache_features finds them. The file of a part is no result:
+# it goes when the manifest is there.
 rule cache_shards:
     input:
         needs=lambda wildcards: [scale.manifest(need) for need in scale.experiment(wildcards.experiment).needs],
@@ -69,9 +76,10 @@ rule cache_shards:
     threads: 1
     params:
         python=lambda wildcards: python(wildcards.experiment),
-        row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
+        experiment=lambda wildcards: canonical(scale.declaration(wildcards.experiment)),
         needs=lambda wildcards, input: " ".join(["--needs", *input.needs]),
+        manifest=lambda wildcards: scale.manifest(wildcards.experiment),
         code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
     shell:
-        "OMP_NUM_THREADS={threads} {params.python} ghost.steps.cache_shards --row {params.row:q} {params.needs}"
-        " --part {wildcards.part} --parts {wildcards.parts} --out {output.part:q} > {log:q} 2>&1"
+        "OMP_NUM_THREADS={threads} {params.python} ghost.steps.cache_shards --experiment {params.experiment:q} {params.needs}"
+        " --part {wildcards.part} --parts {wildcards.parts} --done {output.part:q} --out {params.manifest:q} > {log:q} 2>&1"

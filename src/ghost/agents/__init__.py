@@ -4,7 +4,7 @@ An agent is one module with
 
     TERMS      the names of its losses
     Settings   a frozen dataclass, checked in __post_init__
-    gather     gather(settings, manifests, seed) -> what it learns from, as `ghost.steps.train.Fit` wants it
+    gather     gather(settings, runs, seed) -> what it learns from, as `ghost.training.loop.Fit` wants it
     Decoder    an nn.Module, `Decoder(settings, sizes)`, with
 
         loss_terms(batch, weights, generator) -> {term: scalar}

@@ -13,16 +13,15 @@ distribution over three moves along each axis has six, so four rows of positions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from ghost.agents.history import HistoryEncoder, Memory
 from ghost.data.trajectories import Seen, Sizes, Window, Windows
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 TERMS = ("bc",)
@@ -48,9 +47,9 @@ class Settings:
             raise ValueError(f"bins must be at least 2, got {self.bins}")
 
 
-def gather(settings: Settings, manifests: tuple[Path, ...], seed: int) -> Windows:
+def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
     """Windows of learning histories."""
-    return Windows(open_runs(manifests[0])[0], settings.window, settings.stride)
+    return Windows(runs[0], settings.window, settings.stride)
 
 
 class Decoder(nn.Module):

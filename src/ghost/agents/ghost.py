@@ -11,9 +11,8 @@ else, two hidden layers in U and one in b, as in `ghost.decoders.ghost`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +21,7 @@ from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_erro
 from ghost.decoders.context import Mlp
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 TERMS = ("bc",)
@@ -42,9 +41,9 @@ class Settings:
             raise ValueError(f"dt must be positive, got {self.dt}")
 
 
-def gather(settings: Settings, manifests: tuple[Path, ...], seed: int) -> Windows:
+def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
     """Single steps of demonstrations."""
-    return Windows(open_runs(manifests[0])[0], length=1, stride=1)
+    return Windows(runs[0], length=1, stride=1)
 
 
 class Decoder(nn.Module):

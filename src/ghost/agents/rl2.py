@@ -17,9 +17,8 @@ Where there are demonstrations (Meta-World) the same network imitates them inste
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -27,7 +26,7 @@ from torch import Tensor, nn
 
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
 from ghost.environments.dark_room import DarkRoom, Episodes, draw_episodes, rules_of, scaled
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 TERMS = ("objective",)
@@ -61,10 +60,10 @@ class Settings:
             raise ValueError(f"bins must be 0 or at least 2, got {self.bins}")
 
 
-def gather(settings: Settings, manifests: tuple[Path, ...], seed: int) -> Rollouts | Windows:
+def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Rollouts | Windows:
     """Its own episodes in the Dark Room, or windows of demonstrations where there are any."""
-    if manifests:
-        return Windows(open_runs(manifests[0])[0], settings.chunk, settings.chunk)
+    if runs:
+        return Windows(runs[0], settings.chunk, settings.chunk)
     return Rollouts(settings, seed)
 
 

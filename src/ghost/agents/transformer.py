@@ -7,16 +7,15 @@ parameters leave. Heads are not published: 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from ghost.agents.history import HistoryEncoder, Memory
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 TERMS = ("bc",)
@@ -37,9 +36,9 @@ class Settings:
             raise ValueError(f"d_model = {self.d_model} must be a multiple of heads = {self.heads}")
 
 
-def gather(settings: Settings, manifests: tuple[Path, ...], seed: int) -> Windows:
+def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
     """Windows of demonstrations."""
-    return Windows(open_runs(manifests[0])[0], settings.window, settings.stride)
+    return Windows(runs[0], settings.window, settings.stride)
 
 
 class Decoder(nn.Module):

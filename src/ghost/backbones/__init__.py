@@ -2,9 +2,9 @@
 
     Settings   a frozen dataclass with at least `tokens` (T) and `d_token` (D); its fields stand flat in the row
     STAND_IN   the name of what it stands in for, as records carry it; empty for the real thing
-    start(settings, sizes, needs) -> Backbone
+    start(settings, sizes, runs) -> Backbone
 
-`sizes` are those of a sample, which the backbone must fit; `needs` the manifests beside that of the demonstrations.
+`sizes` are those of a sample, which the backbone must fit; `runs` are what it needs beside the demonstrations.
 `encode` depends on nothing but its arguments: the same observations give the same tokens, in any order, in any batch.
 """
 

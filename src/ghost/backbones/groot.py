@@ -18,8 +18,7 @@ groot-cpu.lock for the tests. Nothing else in this package imports lerobot or tr
   the last place of float16. On a GPU all is computed in bfloat16, which by itself moves tokens by up to 4 % of their
   spread against float32; where a GPU takes another kernel for another batch, they may differ by as much.
 
-The checkpoint is that of the run of `ghost.steps.finetune`: `python -m ghost.steps.cache_features --row '{...}' --needs
-.../dual_arm/manifest.json .../groot/manifest.json --out .../manifest.json`.
+The checkpoint is that of a run of `ghost.steps.finetune`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import read_json, sha256, write_json
 from ghost.runs.code import ROOT
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 STAND_IN = ""  # a checkpoint that is not the published one says so in the record of its run
@@ -97,19 +96,15 @@ def lock() -> Path:
     return ENVIRONMENTS / ("groot.lock" if torch.version.cuda else "groot-cpu.lock")
 
 
-def start(settings: Settings, sizes: Sizes, needs: list[Path]) -> Backbone:
+def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
     """The backbone of a fine-tuning run, loaded when it first has something to encode."""
-    if len(needs) != 1:
-        raise GhostError(f"GR00T needs the manifest of its checkpoint beside that of the data set, got {len(needs)}")
-    run = open_runs(needs[0])[0]
-    record = run.record()
+    if len(runs) != 1:
+        raise GhostError(f"GR00T needs the run of its checkpoint beside that of the data set, got {len(runs)}")
+    run, record = runs[0], runs[0].record()
 
     @cache
     def model() -> Groot:
-        top = f"seed{run.seed}/"
-        for name in run.files:
-            run.path(name.removeprefix(top))  # verified
-        groot = Groot.load(run.folder / top / CHECKPOINT, settings.embodiment)
+        groot = Groot.load(run.verified() / CHECKPOINT, settings.embodiment)
         groot.check(sizes)
         return groot
 

@@ -18,7 +18,6 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.libero.tasks import TASKS, THINGS, Goal
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 STAND_IN = "GR00T N1.5 backbone"
@@ -52,9 +52,9 @@ class Settings:
             raise ValueError(f"d_token must be at least {WIDTH}, got {self.d_token}")
 
 
-def start(settings: Settings, sizes: Sizes, needs: list[Path]) -> Backbone:
-    if needs:
-        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {needs[0]}")
+def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
+    if runs:
+        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {runs[0].name}")
     return Backbone(lambda observations: Encoded(encode(settings, observations)))
 
 

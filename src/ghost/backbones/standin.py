@@ -20,13 +20,13 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from ghost.backbones import Backbone, Observations
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
+from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
 STAND_IN = "GR00T N1.5 backbone"
@@ -86,9 +86,9 @@ def weights(settings: Settings) -> Weights:
     )
 
 
-def start(settings: Settings, sizes: Sizes, needs: list[Path]) -> Backbone:
-    if needs:
-        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {needs[0]}")
+def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
+    if runs:
+        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {runs[0].name}")
     return Backbone(lambda observations: Encoded(encode(settings, observations)))
 
 

@@ -19,7 +19,7 @@ from ghost.benches.rollouts import demonstrate, episode
 from ghost.benches.training import WIDTHS, synthetic
 from ghost.data.samples import Samples
 from ghost.decoders import ghost
-from ghost.steps.train import Fit, Training, be_deterministic
+from ghost.training.loop import Fit, Training, be_deterministic
 from ghost.study.benchmarks import GROWTH
 
 REPEATS = 5
@@ -47,7 +47,7 @@ def epochs(samples: int = 512, tokens: int = 8, seeds: int = 1) -> Callable[[], 
     sizes, settings, size = WIDTHS["laptop"]
     data = Samples(synthetic(replace(sizes, tokens=tokens), samples), np.arange(samples))
     training = Training(10**6, size, 1e-3)
-    fits = [Fit(ghost, settings, training, data, seed, Path("unused"), {}) for seed in range(seeds)]
+    fits = [Fit(ghost, settings, training, data, seed, Path("unused")) for seed in range(seeds)]
 
     def act() -> None:
         for fit in fits:

@@ -28,7 +28,7 @@ from ghost.data.samples import Samples
 from ghost.decoders import ghost
 from ghost.files import canonical
 from ghost.runs.records import open_runs
-from ghost.steps.train import Fit, Training, be_deterministic
+from ghost.training.loop import Fit, Training, be_deterministic
 from ghost.study.builds import load
 
 WIDTHS = {  # name: (sizes, settings, batch)
@@ -51,7 +51,7 @@ def share(widths: str) -> list[Pair]:
     """FLOP/s of an update, and of a product of two matrices."""
     sizes, settings, size = WIDTHS[widths]
     samples = Samples(synthetic(sizes, 4 * size), np.arange(4 * size))
-    fit = Fit(ghost, settings, Training(1, size, 1e-3), samples, 0, Path("unused"), {})
+    fit = Fit(ghost, settings, Training(1, size, 1e-3), samples, 0, Path("unused"))
     batch, weights = samples.batch(torch.arange(size)), {"bc": 1.0}
     with FlopCounterMode(display=False) as counter:
         fit.step(batch, weights)

@@ -21,24 +21,23 @@ Two splits, as the paper uses them:
 
 Files of the run's folder: tokens/<shard>.npy, each [samples_per_shard, T, D] float16 (the last may be shorter);
 actions/<shard>.npy, likewise [samples_per_shard, H, d_a] float32, what the backbone's own action head predicts, where
-it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, with their
-hashes as they are finished, from which a killed run goes on; the small arrays in arrays.safetensors. The manifest has
-the sha256 of each; a shard is verified when it is first read, so opening a cache takes the same time at any size.
+it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, the list of
+shards with the sizes of a sample; the small arrays in arrays.safetensors. The manifest has the sha256 of each file. A
+shard is verified when it is first read, so opening a cache takes the same time at any size.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import atomic, confined, read_json, sha256, write_json
+from ghost.files import atomic, confined, read_json
 from ghost.runs.records import Run, open_runs
 
 INDEX = "shards.json"
@@ -89,11 +88,15 @@ class FeatureCache:
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
-        """The cache that a manifest lists. A shard that is missing is named here; another fault, when it is read."""
+        """The cache that a manifest lists."""
         runs = open_runs(manifest)
         if len(runs) != 1:
             raise GhostError(f"{manifest}: a feature cache has one run, this has {len(runs)}")
-        run = runs[0]
+        return cls.of(runs[0])
+
+    @classmethod
+    def of(cls, run: Run) -> FeatureCache:
+        """The cache of a run. A missing shard is an error here; another fault is one when the shard is read."""
         index = read_json(run.path(INDEX))
         arrays = run.arrays()
         try:
@@ -104,7 +107,7 @@ class FeatureCache:
             listed, per_shard, task_names = index["shards"], index["samples_per_shard"], index["task_names"]
             kinds = {kind: [name for name in listed if name.startswith(f"{kind}/")] for kind in (TOKENS, ACTIONS)}
         except (KeyError, TypeError, IndexError) as error:
-            raise GhostError(f"{manifest} is not the manifest of a feature cache ({error})") from None
+            raise GhostError(f"{run.folder} is not a feature cache ({error})") from None
         small["action_mask"] = small["action_mask"].astype(bool)
         return cls(
             **small,
@@ -198,75 +201,12 @@ def shard_lengths(samples: int, per_shard: int) -> list[int]:
     return [min(per_shard, samples - start) for start in range(0, samples, per_shard)]
 
 
-def shard_range(shards: int, part: int, parts: int) -> range:
-    """The shards of part 1 to `parts`: one range after the other, as equal as can be."""
-    if not 1 <= part <= parts:
-        raise GhostError(f"part must be 1 to {parts}, got {part}")
-    return range(shards * (part - 1) // parts, shards * part // parts)
-
-
-def write_shards(
-    folder: Path,
-    samples: int,
-    per_shard: int,
-    encode: Callable[[slice], Encoded],
-    facts: Mapping[str, Any],
-    done: Callable[[int, int], None] = lambda samples, of: None,
-    *,
-    part: int = 1,
-    parts: int = 1,
-) -> tuple[str, ...]:
-    """Write the shards of a part one at a time, then name all their files: `encode(slice of samples)`.
-
-    `facts` say what the shards are made from. After every shard an index is written with them and the shard's hashes;
-    so a run that was killed finds what it had, and keeps a shard when facts and hashes are still right. Parts have
-    indices of their own, so that jobs do not share a file; the whole, which is part 1 of 1, takes over what they made.
-    `done` is told how many samples are encoded, of those that had to be.
-    """
-    lengths = shard_lengths(samples, per_shard)
-    wanted = shard_range(len(lengths), part, parts)
-    known = _known_shards(folder, facts)
-    kept = {number: files for number in wanted if (files := _right_files(folder, number, known))}
-    shards = {name: digest for files in kept.values() for name, digest in files.items()}
-    index = folder / (INDEX if parts == 1 else f"shards.{part}of{parts}.json")
-    left, encoded = sum(lengths[number] for number in wanted if number not in kept), 0
-    for number in wanted:
-        if number not in kept:
-            start = number * per_shard
-            shards |= _write_shard(folder, number, encode(slice(start, start + lengths[number])))
-            write_json(index, {**facts, "shards": {**known, **shards}})
-            encoded += lengths[number]
-            done(encoded, left)
-    write_json(index, {**facts, "shards": dict(sorted(shards.items()))})
-    if parts == 1:  # what is left of killed runs, of parts, of other settings
-        names = [*folder.glob(".*.tmp*"), *folder.glob("shards.*of*.json")]
-        for stray in [*names, *folder.glob(f"{TOKENS}/*"), *folder.glob(f"{ACTIONS}/*")]:
-            if str(stray.relative_to(folder)) not in shards:
-                stray.unlink()
-    return (INDEX, *sorted(shards))
-
-
-def _known_shards(folder: Path, facts: Mapping[str, Any]) -> dict[str, str]:
-    """The shards, with their hashes, that any index in the folder lists for the same facts."""
-    indices = [read_json(path) for path in sorted(folder.glob("shards*.json"))]
-    same = [index for index in indices if {key: index.get(key) for key in facts} == facts]
-    return {name: digest for index in same for name, digest in index.get("shards", {}).items()}
-
-
-def _right_files(folder: Path, number: int, known: Mapping[str, str]) -> dict[str, str]:
-    """The files of a shard, with their hashes, if it is known and every file is still right."""
-    files = {name: known[name] for kind in (TOKENS, ACTIONS) if (name := f"{kind}/{number:05d}.npy") in known}
-    right = all((folder / name).is_file() and sha256(folder / name) == digest for name, digest in files.items())
-    return files if right else {}
-
-
-def _write_shard(folder: Path, number: int, encoded: Encoded) -> dict[str, str]:
-    files = {}
-    for kind, values in ((TOKENS, encoded.tokens), (ACTIONS, encoded.actions)):
-        if values is not None:
-            name, content = f"{kind}/{number:05d}.npy", io.BytesIO()
-            np.save(content, values, allow_pickle=False)  # into memory: on a full disk np.save does not say what failed
-            with atomic(folder / name) as temporary:
-                temporary.write_bytes(content.getbuffer())
-                files[name] = sha256(temporary)
-    return files
+def write_shard(folder: Path, encoded: Encoded) -> tuple[str, ...]:
+    """Write tokens.npy, and actions.npy where the backbone has a head; returns their names."""
+    arrays = {TOKENS: encoded.tokens} | ({} if encoded.actions is None else {ACTIONS: encoded.actions})
+    for kind, values in arrays.items():
+        content = io.BytesIO()
+        np.save(content, values, allow_pickle=False)  # into memory: on a full disk np.save does not say what failed
+        with atomic(folder / f"{kind}.npy") as temporary:
+            temporary.write_bytes(content.getbuffer())
+    return tuple(f"{kind}.npy" for kind in arrays)

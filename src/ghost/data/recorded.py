@@ -1,7 +1,5 @@
 """A recorded LeRobot data set, v2.0 to v3.0, as demonstrations: `--config demos=<folder>`.
 
-    python -m ghost.steps.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
-
 The data set keeps its version and its tree. Two things change: states and actions are normalised, dimension by
 dimension, so that the smallest recorded value is -1 and the largest 1 (a dimension that never changes is 0), as
 GR00T N1.5 has them; meta/normalisation.json holds the raw values of -1 and 1. Statistics of the raw values are left
@@ -10,7 +8,6 @@ out. Videos are linked where the file system can, else copied.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +21,7 @@ from ghost.data.dual_arm import FOLDER, TASKS
 from ghost.data.dual_arm import STAND_IN as DATA_SET
 from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset
 from ghost.errors import GhostError
-from ghost.files import atomic, confined, write_json
+from ghost.files import atomic, confined, link, write_json
 from ghost.runs.results import Measured, Outcome
 
 EPISODES = 2196  # of the paper's
@@ -34,11 +31,6 @@ META = ("info.json", "modality.json", "tasks.jsonl", "tasks.parquet", "episodes.
 @dataclass(frozen=True)
 class Settings:
     path: str
-
-
-def stand_ins() -> list[str]:
-    """None by itself: `make` finds out by looking, for only the paper's own data set stands for itself."""
-    return []
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
@@ -53,7 +45,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     for path in tables:
         _write_normalised(path, root / path.relative_to(source), limits)
     for path in videos:
-        _link(path, root / path.relative_to(source))
+        link(path, root / path.relative_to(source))
     meta = sorted(path for pattern in META for path in (source / "meta").glob(pattern))
     for path in meta:
         confined(source, str(path.relative_to(source)))
@@ -113,11 +105,3 @@ def _write_normalised(path: Path, to: Path, limits: dict[str, tuple[np.ndarray, 
         table = table.set_column(table.column_names.index(name), name, column)
     with atomic(to) as temporary:
         pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
-
-
-def _link(path: Path, to: Path) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(path, to)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(path, to)

@@ -1,45 +1,39 @@
 """Demonstrations of the scripted experts on LIBERO-10, in LeRobot's format.
 
-    python -m ghost.steps.make_demos --row '{...}' --out data/<scale>/runs/libero_demos/manifest.json
-
 An attempt starts from one of the init states 0 to 39; the last ten are kept for the rollouts. The arm is disturbed:
 an AR(1) noise on its actions, and now and then a burst of random steps, from which the expert recovers. What is
 recorded as the action is what the expert intends at each step, not what was executed. Attempts that end without
 success are left out. The sub-phase of the expert stands at each step in the column `phase`.
 
-Finished attempts are kept in `parts` until all are written, so that a killed run goes on behind them.
+An attempt is a unit of work: a killed run goes on after the last finished one, and more attempts do only the new ones.
 """
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ghost.data.lerobot import ACTION
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.errors import GhostError
-from ghost.files import atomic, canonical
+from ghost.files import atomic
 from ghost.libero.assets import Assets, find_assets
-from ghost.libero.environment import CAMERAS, Environment
-from ghost.libero.episodes import environment, run_all, workers
+from ghost.libero.environment import CAMERAS, Environment, environment
 from ghost.libero.experts import expert
 from ghost.libero.observe import columns
 from ghost.libero.tasks import TASKS
-from ghost.runs.code import code_hash
-from ghost.runs.progress import Progress
+from ghost.runs.driver import Split
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
+from ghost.runs.units import Kept, Made
 
 STAND_IN = "LIBERO demonstrations"
 TRAINING_STATES = 40  # of the 50 official init states
 FPS = 20
-FOLDER, PARTS = "dataset", "parts"
+FOLDER, ARRAYS = "dataset", "attempt.npz"
 PERSISTENCE = 0.8  # of the noise, from step to step
 TURNING = 0.3  # rotations are disturbed less
 BURST_STEPS, BURST_SIZE = 4, 0.6
@@ -72,20 +66,46 @@ class Attempt:
     videos: dict[str, np.ndarray]  # camera -> [S, height, width, 3] uint8; none unless filmed
 
 
-def stand_ins() -> list[str]:
-    """Scripted demonstrations stand in for LIBERO's human ones, whatever the assets."""
-    return [STAND_IN, *find_assets().stand_ins]
+def world() -> Assets:
+    return find_assets()
 
 
-def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
-    """Write the data set into the run's folder."""
+def make(settings: Settings, *, seed: int, folder: Path) -> Split:
+    """Try every task several times, then write the attempts that ended well as a data set into the run's folder."""
     jobs = [(task, number) for task in settings.tasks for number in range(settings.attempts)]
-    progress, attempts = Progress("attempts"), []
-    assets = find_assets()
-    work = partial(_kept_attempt, settings, assets, seed, folder / PARTS)
-    for attempt in run_all(work, jobs, workers()):
-        attempts.append(attempt)
-        progress(len(attempts), len(jobs), f"task {attempt.task}")
+    return Split(
+        {f"T{task}_{number:03d}": [task, number] for task, number in jobs},
+        partial(_attempt, settings, find_assets(), seed),
+        partial(_join, settings, folder),
+        without=("tasks", "attempts"),
+        noun="attempts",
+        summary=lambda found: f"{sum(attempt['success'] for attempt in found)} of {len(found)} succeeded",
+    )
+
+
+def _attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: list[int]) -> Made:
+    """One attempt; it does not depend on how many others there are."""
+    task, number = job
+    attempt = make_attempt(environment(task, assets), settings, seed, (task, number))
+    arrays = {f"column/{name}": value for name, value in attempt.columns.items()}
+    arrays |= {f"video/{name}": value for name, value in attempt.videos.items()}
+    with atomic(folder / ARRAYS) as temporary:
+        np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
+    value = {"task": task, "number": number, "init_state": attempt.init_state, "success": attempt.success}
+    return Made(value, (ARRAYS,))
+
+
+def _read(kept: Kept) -> Attempt:
+    with np.load(kept.folder / ARRAYS, allow_pickle=False) as arrays:
+        columns, videos = (
+            {key.removeprefix(kind): arrays[key] for key in arrays.files if key.startswith(kind)}
+            for kind in ("column/", "video/")
+        )
+    return Attempt(**kept.value, columns=columns, videos=videos)
+
+
+def _join(settings: Settings, folder: Path, made: list[Kept]) -> Outcome:
+    attempts = [_read(kept) for kept in made]
     measured = []
     for task in settings.tasks:
         done = [attempt.success for attempt in attempts if attempt.task == task]
@@ -121,33 +141,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         robot="Panda in LIBERO",
         tasks=[TASKS[task].instruction for task in settings.tasks],
     )
-    shutil.rmtree(folder / PARTS)
-    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in names), facts=assets.facts)
-
-
-def _kept_attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: tuple[int, int]) -> Attempt:
-    """One attempt, or what an earlier try kept of it; how many there are of others makes no difference to it."""
-    task, number = job
-    alike = {key: value for key, value in asdict(settings).items() if key not in ("tasks", "attempts")}
-    code = code_hash("ghost.libero.demos", science=True)
-    known = canonical({**alike, "seed": seed, **assets.facts, "code": code})
-    identity = np.frombuffer(hashlib.sha256(known.encode()).digest(), np.uint8)
-    path = folder / f"T{task}_{number:03d}.npz"
-    if path.is_file():
-        with np.load(path) as kept:
-            if np.array_equal(kept["identity"], identity):
-                columns, videos = (
-                    {key.removeprefix(kind): kept[key] for key in kept.files if key.startswith(kind)}
-                    for kind in ("column/", "video/")
-                )
-                return Attempt(task, number, int(kept["init_state"]), bool(kept["success"]), columns, videos)
-    attempt = make_attempt(environment(task, assets), settings, seed, job)
-    arrays: dict[str, Any] = {f"column/{name}": value for name, value in attempt.columns.items()}
-    arrays |= {f"video/{name}": value for name, value in attempt.videos.items()}
-    arrays |= {"identity": identity, "init_state": attempt.init_state, "success": attempt.success}
-    with atomic(path) as temporary:
-        np.savez_compressed(temporary, **arrays)
-    return attempt
+    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in names))
 
 
 def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int, int]) -> Attempt:

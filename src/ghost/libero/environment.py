@@ -296,3 +296,9 @@ def _place(model: mujoco.MjModel, thing: str) -> tuple[str, int] | None:
 def _joint(model: mujoco.MjModel, name: str) -> int | None:
     index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
     return None if index < 0 else int(model.jnt_qposadr[index])
+
+
+@cache
+def environment(task: int, assets: Assets) -> Environment:
+    """A process builds the model of a task once."""
+    return Environment(task, assets)

@@ -1,52 +1,201 @@
-"""Many independent episodes over processes. An episode resets everything it reads, so any number of workers gives the
-same results; they come back in the order of the jobs. A crash in a worker ends the whole step: it is never a result.
+"""Episodes of a policy in LIBERO-10: which there are, how one is played, what is measured over many.
+
+An episode is a task and a trial; a misdirected one begins with the instruction of another task. Trial k starts from the
+held-out init state 40 + k mod 10, with seeds of its own for the environment and the policy. So all policies meet the
+same trials, and the same trial gives the same episode in any process. LIBERO's own check decides about success, and an
+episode ends when the check first holds, as in LIBERO's evaluation; `settled` says whether it still holds a second later.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
-from multiprocessing import get_context, parent_process
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+import numpy as np
+
+from ghost.data.features import FeatureCache
 from ghost.libero.assets import Assets
-from ghost.libero.environment import Environment
+from ghost.libero.demos import TRAINING_STATES
+from ghost.libero.environment import Environment, environment
+from ghost.libero.experts import PHASES
+from ghost.libero.policy import Policy
+from ghost.libero.tasks import TASKS
+from ghost.runs.results import Measured
+from ghost.runs.settings import at_least_one
 
-Job = TypeVar("Job")
-Result = TypeVar("Result")
-
-
-def workers() -> int:
-    """Cores that this job was given: by Slurm, or by Snakemake, whose rules pass their `threads` on."""
-    return max(1, int(os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("OMP_NUM_THREADS") or 1))
-
-
-def run_all(function: Callable[[Job], Result], jobs: Sequence[Job], count: int) -> Iterator[Result]:
-    """`function` of every job, in order; in this process when there is one worker."""
-    if count == 1 or len(jobs) < 2:
-        yield from map(function, jobs)
-        return
-    # spawned, not forked: a fork of a process with MuJoCo, torch and numba in it is no clean start
-    with ProcessPoolExecutor(min(count, len(jobs)), get_context("spawn"), initializer=_end_with_parent) as pool:
-        yield from pool.map(function, jobs)
+HELD_OUT_STATES = 10
+SETTLING_STEPS = 20  # 1 s
+SECOND_OBJECT = range(4, 8)  # sub-phases
 
 
-def _end_with_parent() -> None:
-    """A worker whose step was killed would wait for its next job for ever."""
+@dataclass(frozen=True)
+class Settings:
+    backbone: str  # module below ghost.backbones, that made the features
+    tasks: tuple[int, ...]
+    trials: int  # a task
+    max_steps: int
+    execute: int  # steps of a chunk before the next plan
+    ensemble: bool = False  # all trained seeds at once, their chunks averaged
+    misdirect: tuple[tuple[int, int], ...] = ()  # (task, whose instruction is given first)
+    switch_at: tuple[int, ...] = ()  # steps after which the right instruction is given
 
-    def watch() -> None:
-        parent = parent_process()
-        if parent is not None:
-            parent.join()
-        os._exit(1)
+    def __post_init__(self) -> None:
+        at_least_one(self, "trials", "max_steps", "execute")
+        named = {*self.tasks, *(task for pair in self.misdirect for task in pair)}
+        if not named or not named <= set(range(len(TASKS))):
+            raise ValueError(f"tasks must be some of 0 to {len(TASKS) - 1}, got {sorted(named)}")
+        if bool(self.misdirect) != bool(self.switch_at):
+            raise ValueError("misdirect and switch_at belong together")
 
-    threading.Thread(target=watch, daemon=True).start()
+
+@dataclass(frozen=True)
+class Trial:
+    task: int
+    trial: int
+    told: int  # the task whose instruction is given first
+    switch_at: int
+
+    @property
+    def name(self) -> str:
+        return self.condition + f"_{self.trial:03d}"
+
+    @property
+    def condition(self) -> str:
+        return f"T{self.task}" if self.told == self.task else f"T{self.told}-T{self.task}_N{self.switch_at}"
 
 
-@cache
-def environment(task: int, assets: Assets) -> Environment:
-    """A worker builds the model of a task once."""
-    return Environment(task, assets)
+@dataclass(frozen=True)
+class Episode:
+    """One row of episodes.csv."""
+
+    condition: str
+    task: int
+    trial: int
+    training_seed: int  # -1: an ensemble
+    init_state: int
+    environment_seed: int
+    policy_seed: int
+    success: bool
+    settled: bool
+    steps: int
+    phases: str  # the inferred one at every plan, "0 0 1 ..."; empty where none is inferred
+
+
+def trials(settings: Settings) -> list[Trial]:
+    plain = [Trial(task, trial, task, 0) for task in settings.tasks for trial in range(settings.trials)]
+    wrong = [
+        Trial(task, trial, told, at)
+        for told, task in settings.misdirect
+        for at in settings.switch_at
+        for trial in range(settings.trials)
+    ]
+    return plain + wrong
+
+
+def demonstrated_phases(cache: FeatureCache) -> dict[str, float]:
+    """How many sub-phases a demonstration goes through on average, by instruction: how complex a task is."""
+    found = {}
+    for number, name in enumerate(cache.task_names):
+        counts = [
+            1 + np.count_nonzero(np.diff(cache.phase[cache.episode == episode]))
+            for episode in np.unique(cache.episode[cache.task == number])
+        ]
+        found[name] = float(np.mean(counts))
+    return found
+
+
+def play(
+    settings: Settings,
+    assets: Assets,
+    policy: Policy,
+    training_seed: int,
+    trial: Trial,
+    watch: Callable[[Environment], None] = lambda env: None,
+) -> Episode:
+    """Act until LIBERO's check holds or the steps are used up. `watch` is shown the scene before every step."""
+    init_state = TRAINING_STATES + trial.trial % HELD_OUT_STATES
+    environment_seed, policy_seed = (
+        int(x) for x in np.random.SeedSequence([trial.task, trial.trial]).generate_state(2)
+    )
+    env = environment(trial.task, assets)
+    env.reset(init_state, environment_seed)
+    policy.start(policy_seed)
+    phases: list[int] = []
+    chunk: list[np.ndarray] = []
+    success, steps = False, 0
+    while not success and steps < settings.max_steps:
+        if not chunk:
+            told = trial.told if steps < trial.switch_at else trial.task
+            actions, phase = policy.plan(env.look(), TASKS[told].instruction, env.render)
+            chunk = list(actions[: settings.execute])
+            phases.append(phase)
+        watch(env)
+        env.step(chunk.pop(0))
+        steps += 1
+        success = env.success()
+    settled = success
+    if success:
+        for _ in range(SETTLING_STEPS):
+            watch(env)
+            env.step(np.array([0.0] * 6 + [-1.0]))
+        settled = env.success()
+    told_phases = "" if -1 in phases else " ".join(map(str, phases))
+    return Episode(
+        trial.condition,
+        trial.task,
+        trial.trial,
+        training_seed,
+        init_state,
+        environment_seed,
+        policy_seed,
+        success,
+        settled,
+        steps,
+        told_phases,
+    )
+
+
+def measured_of(episodes: list[Episode], demonstrated: Mapping[str, float]) -> list[Measured]:
+    """Success by condition and over all, with the phases of successes and failures where they are inferred."""
+    measured: list[Measured] = []
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.condition, []).append(episode)
+    for condition, group in groups.items():
+        n = len(group)
+        measured += [
+            Measured(condition, "success", float(np.mean([e.success for e in group])), n),
+            Measured(condition, "settled", float(np.mean([e.settled for e in group])), n),
+            Measured(condition, "steps", float(np.mean([e.steps for e in group])), n),
+        ]
+        instruction = TASKS[group[0].task].instruction
+        if instruction in demonstrated:
+            measured.append(Measured(condition, "demonstrated_phases", demonstrated[instruction]))
+        measured += _phase_measured(condition, group)
+    plain = [e for e in episodes if e.condition == f"T{e.task}"]
+    if plain:
+        measured.append(Measured("all", "success", float(np.mean([e.success for e in plain])), len(plain)))
+        measured.append(Measured("all", "settled", float(np.mean([e.settled for e in plain])), len(plain)))
+    return measured
+
+
+def _phase_measured(condition: str, group: list[Episode]) -> list[Measured]:
+    measured = []
+    for name, wanted in (("succeeded", True), ("failed", False)):
+        traces = [np.array(e.phases.split(), dtype=int) for e in group if e.phases and e.success == wanted]
+        transitions = [np.count_nonzero(np.diff(trace)) for trace in traces]
+        shares = [np.mean(np.isin(trace, SECOND_OBJECT)) for trace in traces]
+        mean = [float(np.mean(x)) if x else float("nan") for x in (transitions, shares)]
+        measured += [
+            Measured(f"{condition}/{name}", "transitions", mean[0], len(traces)),
+            Measured(f"{condition}/{name}", "second_object_share", mean[1], len(traces)),
+        ]
+        measured += [
+            Measured(f"{condition}/{name}", f"share_of_phase_{phase}", _share(traces, phase), len(traces))
+            for phase in range(len(PHASES))
+        ]
+    return measured
+
+
+def _share(traces: list[np.ndarray], phase: int) -> float:
+    return float(np.mean([np.mean(trace == phase) for trace in traces])) if traces else float("nan")

@@ -15,12 +15,14 @@ import numpy as np
 
 from ghost.data.lerobot_writer import write_video
 from ghost.errors import GhostError
+from ghost.files import confined
 from ghost.libero.assets import find_assets
 from ghost.libero.demos import FPS
 from ghost.libero.environment import CAMERAS, Environment
-from ghost.runs.records import Run, open_runs
+from ghost.libero.episodes import Settings, play, trials
+from ghost.runs.records import MANIFEST, Run, open_runs
 from ghost.runs.settings import read_settings
-from ghost.steps.rollout import EPISODES, Settings, load_policy, play, trials
+from ghost.steps.rollout import EPISODES, load_policy
 
 Thing = TypeVar("Thing")
 
@@ -30,16 +32,14 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
     runs = {run.seed: run for run in open_runs(manifest)}
     run = _chosen(runs, min(runs) if seed is None else seed, f"{manifest}: seed")
     record = run.record()
-    settings = read_settings({"name": record["experiment"], "settings": record["settings"]}, Settings)
+    (settings,) = read_settings(record["experiment"], record["settings"], Settings)
     assets = find_assets()
-    if assets.facts != record.get("facts"):
+    if assets.facts != record["facts"]:
         raise GhostError(f"{manifest}: its episodes ran on other assets than {assets.folder}")
     jobs = {(job.task, job.trial): job for job in trials(settings) if job.told == job.task}
     job = _chosen(jobs, (task, trial), f"{manifest}: (task, trial)")
-    needs = _needs(run)
-    seeds = [other.seed for other in open_runs(needs[1])]
-    chosen = tuple(number for number, seed in enumerate(seeds) if settings.ensemble or seed == run.seed)
-    policy = load_policy(settings.backbone, needs, chosen)
+    features, *trained = _inputs(run, record)
+    policy = load_policy(settings.backbone, features, tuple(trained))
     frames: list[np.ndarray] = []
 
     def watch(env: Environment) -> None:
@@ -57,13 +57,15 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
     return f"{out}: task {task}, trial {trial} {ended} after {episode.steps} steps, as recorded"
 
 
-def _needs(run: Run) -> tuple[Path, Path]:
-    """The manifests of the features and of the training: the one that was trained on the other."""
-    paths = [Path(name) for name in run.record()["inputs"]]
-    for features, trained in (paths, paths[::-1]):
-        if str(features) in open_runs(trained)[0].record()["inputs"]:
-            return features, trained
-    raise GhostError(f"{run.folder}/manifest.json: no rollout, none of its inputs was trained on the other")
+def _inputs(run: Run, record: Mapping[str, Any]) -> list[Run]:
+    """The runs that a rollout used: features first, then trained decoders."""
+    found = []
+    for name, entry in record["inputs"].items():
+        runs = open_runs(confined(run.folder.parent, f"{Path(name).parent}/{MANIFEST}"))
+        found += [other for other in runs if other.run_id == entry["run_id"]]
+    if len(found) < 2:
+        raise GhostError(f"{run.folder}/{MANIFEST}: the runs that this rollout used are gone, or it is no rollout")
+    return sorted(found, key=lambda other: other.record()["step"] != "cache_features")
 
 
 def _chosen(known: Mapping[Any, Thing], wanted: Any, what: str) -> Thing:

@@ -1,38 +1,28 @@
-"""A line of the table on its way to a step: JSON on the command line, settings as the module's own dataclass."""
+"""The settings of an experiment as dataclasses of the modules that use them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import fields
+from typing import Any
 
-from ghost.errors import GhostError
-from ghost.runs.code import module_path
-
-ROW = ("name", "step", "module", "scale", "settings", "seeds", "needs", "reduced")
-Settings = TypeVar("Settings")
+from ghost.errors import GhostError, did_you_mean
 
 
-def read_row(text: str) -> dict[str, Any]:
-    """The row, with every field there."""
+def read_settings(name: str, settings: Mapping[str, Any], *kinds: Callable[..., Any]) -> list[Any]:
+    """One dataclass of each kind. They share one flat list of settings, and each checks its own."""
+    owned = [{field.name for field in fields(kind)} for kind in kinds]  # type: ignore[arg-type]
+    known = set().union(*owned)
+    for key in settings:
+        if key not in known:
+            raise GhostError(f"{name}: no setting {key!r}{did_you_mean(key, known)}")
     try:
-        row = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise GhostError(f"--row is not JSON: {error}") from None
-    missing = [key for key in ROW if key not in row] if isinstance(row, dict) else list(ROW)
-    if missing:
-        raise GhostError(f"--row lacks {', '.join(missing)}; `snakemake -n -p` shows a whole one")
-    if module_path(row["module"]) is None:
-        raise GhostError(f"--row: no module {row['module']!r} of ours")
-    return dict(row)
-
-
-def read_settings(row: Mapping[str, Any], make: Callable[..., Settings]) -> Settings:
-    """The row's settings as the dataclass of its module, which checks them."""
-    try:
-        return make(**{key: tuples(value) for key, value in row["settings"].items()})
+        return [
+            kind(**{key: tuples(value) for key, value in settings.items() if key in own})
+            for kind, own in zip(kinds, owned, strict=True)
+        ]
     except (TypeError, ValueError) as error:
-        raise GhostError(f"{row['name']}: {error}") from None
+        raise GhostError(f"{name}: {error}") from None
 
 
 def at_least_one(settings: object, *names: str) -> None:

@@ -1,100 +1,59 @@
-"""Fine-tune GR00T N1.5 on a data set: `python -m ghost.steps.finetune --row '{...}' --needs .../manifest.json --out ...`.
+"""Fine-tune GR00T N1.5 on a data set, once per seed.
 
-The paper's recipe: 15,000 updates at 5e-5 with batches of 4, accumulated over 2. Eagle is frozen and the whole action
-head learns (lerobot's and NVIDIA's default); model, loss, AdamW and the cosine schedule with its warm-up are lerobot's
-own classes, the schedule stretched over the steps. Training steps are drawn from the first episodes, those that the
-feature cache trains on.
-
-What comes out is a checkpoint with its processor in one folder, from which features are cached and which needs nothing
-else. `steps: 0` takes a checkpoint as it is, only its horizon is set. A run depends on its seed alone; one that was
-killed goes on from its last state file. On a GPU the head is float32 and computes in bfloat16.
+The result is a checkpoint with its processor in one folder, from which features are cached and which needs nothing else.
+`steps: 0` takes a checkpoint as it is and only sets its horizon. `ghost.backbones.finetuning` has the recipe.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import io
-import shutil
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import tyro
-from torch import Tensor
 
 from ghost.backbones import groot
-from ghost.data.lerobot import LeRobotDataset
-from ghost.errors import GhostError, exit_on_error
-from ghost.files import canonical, sha256
-from ghost.runs.code import code_hash
+from ghost.backbones.finetuning import STATE, FineTuning, Fit, save
+from ghost.data.sampling import open_demos
+from ghost.runs.driver import Job, Plan, Unit, main
 from ghost.runs.progress import Progress
-from ghost.runs.records import open_runs, record_runs
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one, read_row, read_settings
-from ghost.steps.cache_features import frames, open_demos
-from ghost.training.checkpoint import read_tensors, write_tensors
 
 MODEL = "GR00T N1.5 weights"  # what a checkpoint with another head stands in for
-STATE = "state.safetensors"  # of an unfinished run
-STATE_EVERY_S = 600.0  # the head with its moments: 13 GB for the published one
 
 
-@dataclass(frozen=True)
-class FineTuning:
-    checkpoint: str  # a folder, or a name on the hub
-    revision: str  # of the hub's: the commit
-    processor: str  # Eagle's: likewise; empty: the checkpoint's own folder `eagle`
-    processor_revision: str
-    embodiment: str
-    cameras: tuple[str, ...]
-    horizon: int
-    train_episodes: int
-    steps: int  # updates
-    batch_size: int
-    accumulation: int  # batches an update
-    learning_rate: float
-    warmup_share: float
-
-    def __post_init__(self) -> None:
-        at_least_one(self, "horizon", "train_episodes", "batch_size", "accumulation")
-        if self.steps < 0:
-            raise ValueError(f"steps must not be negative, got {self.steps}")
-        if not (self.learning_rate > 0 and 0 <= self.warmup_share < 1):
-            raise ValueError(
-                f"learning_rate must be positive and warmup_share in [0, 1), got {self.learning_rate} and"
-                f" {self.warmup_share}"
-            )
-
-
-def finetune(row: str, needs: tuple[Path, ...], out: Path) -> None:
-    """Fine-tune every seed of a row.
-
-    Args:
-        row: a line of the table, as JSON.
-        needs: the manifest of the demonstrations.
-        out: the manifest to write; the checkpoints go beside it.
-    """
-    line = read_row(row)
-    settings = read_settings(line, FineTuning)
-    if len(needs) != 1:
-        raise GhostError(f"{line['name']}: needs one manifest of demonstrations, got {len(needs)}")
-    modules = ("ghost.steps.finetune", line["module"])
+def finetune(job: Job) -> Plan:
+    """Fine-tune the action head of GR00T N1.5."""
+    (settings,) = job.read(FineTuning)
     source = groot.find_files(settings.checkpoint, settings.revision, "checkpoint")
     processor = (
         groot.find_files(settings.processor, settings.processor_revision, "processor")
         if settings.processor
         else source / groot.EAGLE
     )
-    dataset = open_demos(needs[0])
     groot.check_files(source, processor)
-    dataset.limits_file()
+
+    def run(unit: Unit) -> Outcome:
+        dataset = open_demos(job.only_run(0))
+        dataset.limits_file()  # now, and not when all is done
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        model = groot.Groot.load(source, settings.embodiment, processor=processor, horizon=settings.horizon)
+        losses = Fit(model, dataset, settings, unit.seed, unit.folder / STATE).run(Progress("steps"))
+        files = save(model, processor, unit.folder / groot.CHECKPOINT)
+        parameters = sum(parameter.numel() for parameter in model.head.parameters())
+        measured = [Measured("head", "parameters", parameters), Measured("train", "steps", settings.steps)]
+        measured += [Measured("train", "loss", losses[-1])] if losses else []
+        stand_ins = () if parameters == groot.HEAD_PARAMETERS else (MODEL,)
+        return Outcome(measured, {"training/loss": np.array(losses)}, files, stand_ins=stand_ins)
+
+    return Plan(run, facts=_facts(settings, source, processor), lock=groot.lock())
+
+
+def _facts(settings: FineTuning, source: Path, processor: Path) -> dict[str, Any]:
+    """Which weights and processor the run starts from."""
     weights = [path.name for path in (*source.glob("*.safetensors"), source / "config.json")]
-    facts = {
+    return {
         "checkpoint": {
             "name": _name(settings.checkpoint),
             "revision": settings.revision,
@@ -105,190 +64,13 @@ def finetune(row: str, needs: tuple[Path, ...], out: Path) -> None:
             "revision": settings.processor_revision,
             "sha256": groot.files_hash(processor, list(groot.ASSETS)),
         },
-        "demos_sha256": sha256(needs[0]),
     }
-    identity = canonical({"row": line, "code": code_hash(*modules, science=True), **facts})
-
-    def run(seed: int, folder: Path) -> Outcome:
-        torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        model = groot.Groot.load(source, settings.embodiment, processor=processor, horizon=settings.horizon)
-        progress = Progress("steps")
-        losses = Fit(model, dataset, settings, seed, folder / STATE, f"{identity} {seed}").run(progress)
-        files = save(model, processor, folder / groot.CHECKPOINT)
-        (folder / STATE).unlink(missing_ok=True)
-        parameters = sum(parameter.numel() for parameter in model.head.parameters())
-        measured = [Measured("head", "parameters", parameters), Measured("train", "steps", settings.steps)]
-        measured += [Measured("train", "loss", losses[-1])] if losses else []
-        return Outcome(
-            measured,
-            {"training/loss": np.array(losses)},
-            files,
-            stand_ins=() if parameters == groot.HEAD_PARAMETERS else (MODEL,),
-            facts=facts,
-        )
-
-    record_runs(line, modules, out, run, inputs=needs, stand_ins=_stand_ins(needs[0]), lock=groot.lock())
 
 
 def _name(place: str) -> str:
-    """A hub's name as it is, a folder's without the way to it: that differs between machines."""
+    """A hub's name as it is, a folder's without its path, which differs between machines."""
     return Path(place).name if Path(place).is_dir() else place
 
 
-def _stand_ins(manifest: Path) -> list[str]:
-    return list(open_runs(manifest)[0].record()["stand_ins"])
-
-
-def save(model: groot.Groot, processor: Path, folder: Path) -> tuple[str, ...]:
-    """Weights, configuration and processor in one folder; its files, below the run's folder."""
-    shutil.rmtree(folder, ignore_errors=True)
-    model.model.save_pretrained(folder, safe_serialization=True)
-    (folder / groot.EAGLE).mkdir()
-    for name in groot.ASSETS:
-        shutil.copyfile(processor / name, folder / groot.EAGLE / name)
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return tuple(str(path.relative_to(folder.parent)) for path in files)
-
-
-class Steps:
-    """Training steps of the data set, in memory but for their pictures."""
-
-    def __init__(self, dataset: LeRobotDataset, episodes: int) -> None:
-        if not episodes <= len(dataset):
-            raise GhostError(f"train_episodes must be at most the {len(dataset)} of {dataset.folder}, got {episodes}")
-        self.dataset = dataset
-        read = [dataset.episode(index) for index in range(episodes)]
-        self.state, self.action = [data.state for data in read], [data.action for data in read]
-        self.task = [data.task for data in read]
-        self.last = np.cumsum([len(data) for data in read])
-
-    def batch(self, model: groot.Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
-        """B steps, drawn uniformly, as lerobot's model reads them: Eagle's inputs, state, action chunk, its mask."""
-        config, B = model.head.config, settings.batch_size
-        places = np.sort(rng.integers(0, self.last[-1], B))  # [B], rising, as `frames` wants them
-        episode = np.searchsorted(self.last, places, side="right")
-        step = places - np.concatenate([[0], self.last])[episode]
-        state = np.zeros((B, 1, config.max_state_dim), np.float32)
-        action = np.zeros((B, config.action_horizon, config.action_dim), np.float32)
-        mask = np.zeros_like(action)
-        for row, (e, k) in enumerate(zip(episode, step, strict=True)):
-            chunk = self.action[e][np.minimum(k + np.arange(config.action_horizon), len(self.action[e]) - 1)]
-            if chunk.shape[1] > config.action_dim or self.state[e].shape[1] > config.max_state_dim:
-                raise GhostError(
-                    f"{self.dataset.folder}: state {self.state[e].shape[1]} and action {chunk.shape[1]} do not fit into"
-                    f" the checkpoint's {config.max_state_dim} and {config.action_dim}"
-                )
-            state[row, 0, : self.state[e].shape[1]] = self.state[e][k]
-            action[row, :, : chunk.shape[1]] = chunk
-            mask[row, :, : chunk.shape[1]] = 1
-        cameras = groot.choose_cameras(settings.cameras, self.dataset.cameras)
-        views = [frames(self.dataset, camera, episode, step) for camera in cameras]  # V of [B, h, w, 3]
-        instructions = [self.dataset.tasks[int(self.task[e][k])] for e, k in zip(episode, step, strict=True)]
-        return {
-            **model.inputs(instructions, [[view[row] for view in views] for row in range(B)]),
-            "state": torch.from_numpy(state),
-            "action": torch.from_numpy(action),
-            "action_mask": torch.from_numpy(mask),
-            "embodiment_id": torch.full((B,), model.embodiment),
-        }
-
-
-class Fit:
-    """One run of the recipe on a loaded checkpoint, which it changes."""
-
-    def __init__(
-        self,
-        model: groot.Groot,
-        dataset: LeRobotDataset,
-        settings: FineTuning,
-        seed: int,
-        state: Path,
-        identity: str,
-    ) -> None:
-        self.model, self.settings, self.seed, self.state, self.identity = model, settings, seed, state, identity
-        self.data = Steps(dataset, settings.train_episodes)
-        model.head.float()
-        with contextlib.redirect_stdout(io.StringIO()):  # lerobot tells what it tunes
-            model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)
-        self.names, self.parameters = zip(*model.head.named_parameters(), strict=True)
-        policy = importlib.import_module("lerobot.policies.groot.configuration_groot")
-        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=groot.device()).get_optimizer_preset()
-        self.longest_gradient = preset.grad_clip_norm
-        self.optimizer = preset.build(list(self.parameters))
-        self.share = schedule(self.optimizer, settings)
-        self.losses: list[float] = []  # one a step
-
-    def run(self, progress: Progress) -> list[float]:
-        self._resume()
-        saved_s = time.monotonic()
-        self.model.head.train()
-        self.model.model.compute_dtype = "float32"  # inputs arrive as float32; autocast does the rest
-        while len(self.losses) < self.settings.steps:
-            self.losses.append(self.update(len(self.losses)))
-            progress(len(self.losses), self.settings.steps, f"loss {self.losses[-1]:.4f}")
-            if time.monotonic() - saved_s > STATE_EVERY_S:
-                self._save()
-                saved_s = time.monotonic()
-        self.model.head.eval().requires_grad_(False)
-        return self.losses
-
-    def update(self, step: int) -> float:
-        """One update of the weights; returns the mean loss of its batches."""
-        s, total = self.settings, 0.0
-        for group in self.optimizer.param_groups:
-            group["lr"] = s.learning_rate * self.share(step)
-        self.optimizer.zero_grad()
-        for part in range(s.accumulation):
-            rng = np.random.default_rng([self.seed, step, part])
-            batch = self.data.batch(self.model, s, rng)
-            torch.manual_seed(int(rng.integers(2**62)))  # the head draws time, noise and dropout from torch's own
-            with torch.autocast("cuda", torch.bfloat16, enabled=groot.device() == "cuda"):
-                loss = self.model.model(batch)["loss"] / s.accumulation
-            loss.backward()
-            total += loss.item()
-        torch.nn.utils.clip_grad_norm_(self.parameters, self.longest_gradient)
-        self.optimizer.step()
-        return total
-
-    def _save(self) -> None:
-        moments = {
-            f"{key}/{name}": value
-            for name, parameter in zip(self.names, self.parameters, strict=True)
-            for key, value in self.optimizer.state[parameter].items()
-        }
-        weights = {f"weight/{name}": parameter for name, parameter in zip(self.names, self.parameters, strict=True)}
-        losses = torch.tensor(self.losses, dtype=torch.float64)
-        write_tensors(self.state, {**moments, **weights, "losses": losses}, self.identity)
-
-    def _resume(self) -> None:
-        if not self.state.is_file():
-            return
-        tensors, identity = read_tensors(self.state)
-        if identity != self.identity:
-            return
-        self.losses = tensors["losses"].tolist()
-        for name, parameter in zip(self.names, self.parameters, strict=True):
-            parameter.data.copy_(tensors[f"weight/{name}"])
-            self.optimizer.state[parameter] = {
-                key: tensors[f"{key}/{name}"].to(parameter.device if key != "step" else "cpu")
-                for key in ("step", "exp_avg", "exp_avg_sq")
-                if f"{key}/{name}" in tensors
-            }
-
-
-def schedule(optimizer: Any, settings: FineTuning) -> Callable[[int], float]:
-    """The share of the learning rate at a step: lerobot's warm-up and cosine, over the steps."""
-    schedulers = importlib.import_module("lerobot.optim.schedulers")
-    config = schedulers.CosineDecayWithWarmupSchedulerConfig(
-        num_warmup_steps=int(settings.warmup_share * settings.steps),
-        num_decay_steps=max(1, settings.steps),
-        peak_lr=settings.learning_rate,
-        decay_lr=0.1 * settings.learning_rate,
-    )
-    share: Callable[[int], float] = config.build(optimizer, max(1, settings.steps)).lr_lambdas[0]
-    return share
-
-
 if __name__ == "__main__":
-    exit_on_error(lambda: tyro.cli(finetune))
+    main(finetune)

@@ -1,40 +1,27 @@
-"""Make demonstrations, a data set a seed: `python -m ghost.steps.make_demos --row '{...}' --out .../manifest.json`.
+"""Make demonstrations, one data set per seed.
 
-The row's module has `stand_ins()`, `Settings` and `make(settings, *, seed, folder) -> Outcome`, which writes a
-LeRobot-format data set into `folder`/dataset and names its files, or hands back trajectories as arrays
-(`ghost.data.trajectories`).
+The experiment's module has `Settings` and `make(settings, *, seed, folder) -> Outcome | Split`, which writes a data set in
+LeRobot's format into `folder`/dataset and names its files, or returns trajectories as arrays
+(`ghost.data.trajectories`). Where the result depends on files from elsewhere, `world()` returns them with their `facts`
+and `stand_ins`, such as LIBERO's assets.
 """
 
 from __future__ import annotations
 
-import importlib
-from pathlib import Path
-
-import tyro
-
-from ghost.errors import exit_on_error
-from ghost.runs.records import record_runs
-from ghost.runs.settings import read_row, read_settings
+from ghost.runs.driver import Job, Plan, main
 
 
-def make_demos(row: str, out: Path) -> None:
-    """Make the data set of every seed of a row.
-
-    Args:
-        row: a line of the table, as JSON.
-        out: the manifest to write; the data sets go beside it.
-    """
-    line = read_row(row)
-    module = importlib.import_module(line["module"])
-    settings = read_settings(line, module.Settings)
-    record_runs(
-        line,
-        (f"ghost.steps.{line['step']}", line["module"]),
-        out,
-        lambda seed, folder: module.make(settings, seed=seed, folder=folder),
-        stand_ins=module.stand_ins(),
+def make_demos(job: Job) -> Plan:
+    """Make a data set of demonstrations."""
+    (settings,) = job.read(job.module.Settings)
+    world = getattr(job.module, "world", None)
+    assets = world() if world else None
+    return Plan(
+        lambda unit: job.module.make(settings, seed=unit.seed, folder=unit.folder),
+        facts=assets.facts if assets else {},
+        stand_ins=tuple(assets.stand_ins) if assets else (),
     )
 
 
 if __name__ == "__main__":
-    exit_on_error(lambda: tyro.cli(make_demos))
+    main(make_demos)

@@ -1,42 +1,24 @@
-"""What `make bench` measured last, as a run: `python -m ghost.steps.read_bench --row '{...}' --reads ...csv --out ...`.
+"""Bring what `make bench` measured last into the report, as a run.
 
-Benchmarks want a quiet machine and ten minutes, so the pipeline does not run them: it reads their files, which
-are kept in the repository. Rows have the median ratio of each line with its quartiles, our value, and the goal; what
-grows is fitted by a power law.
+Benchmarks need a quiet machine and ten minutes, so the pipeline does not run them. It reads their files, which are kept
+in the repository. The run has the median ratio of each line with its quartiles, our value and the goal; where time grows
+with size, the exponent of a power law is fitted.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import tyro
 
 from ghost.benches import Pair, Settings, read_pairs, summaries
-from ghost.errors import GhostError, exit_on_error
-from ghost.runs.records import record_runs
+from ghost.errors import GhostError
+from ghost.runs.driver import Job, Plan, main
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import read_row, read_settings
 
 
-def read_bench(row: str, reads: tuple[Path, ...], out: Path) -> None:
-    """Record the benchmarks as one run.
-
-    Args:
-        row: a line of the table, as JSON.
-        reads: the files of data/bench.
-        out: the manifest to write; the run goes beside it.
-    """
-    line = read_row(row)
-    settings = read_settings(line, Settings)
-    pairs = {path.stem: read_pairs(path) for path in reads}
-    record_runs(
-        line,
-        ("ghost.steps.read_bench", line["module"]),
-        out,
-        lambda seed, folder: outcome(pairs, settings),
-        inputs=reads,
-    )
+def read_bench(job: Job) -> Plan:
+    """Read the files of data/bench."""
+    (settings,) = job.read(Settings)
+    return Plan(lambda unit: outcome({path.stem: read_pairs(path) for path in job.reads}, settings))
 
 
 def outcome(pairs: dict[str, list[Pair]], settings: Settings) -> Outcome:
@@ -68,4 +50,4 @@ def growth(pairs: list[Pair], name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 if __name__ == "__main__":
-    exit_on_error(lambda: tyro.cli(read_bench))
+    main(read_bench)

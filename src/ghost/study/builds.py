@@ -93,7 +93,7 @@ class Config:
     def manifest(self, name: str) -> Path:
         return self.data / "runs" / name / "manifest.json"
 
-    def row(self, name: str) -> dict[str, Any]:
+    def declaration(self, name: str) -> dict[str, Any]:
         """What a step is told about its experiment, and Snakemake about its parameters."""
         here, paper = self._by_name[name]
         reduced = {
@@ -101,12 +101,11 @@ class Config:
             for key, value in here.settings.items()
             if value != paper.settings[key]
         }
-        if here.seeds != paper.seeds:
-            reduced["seeds"] = {"here": list(here.seeds), "paper": list(paper.seeds)}
         return {
             "name": name,
             "step": here.step,
             "module": here.module,
+            "modules": list(here.modules),
             "scale": self.scale,
             "settings": dict(here.settings),
             "seeds": list(here.seeds),

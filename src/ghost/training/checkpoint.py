@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ghost.errors import GhostError
 from ghost.files import atomic, canonical
+from ghost.runs.code import module_path
 from ghost.runs.records import Run
 from ghost.runs.settings import tuples
 
@@ -50,6 +51,10 @@ def save_decoder(path: Path, module: str, decoder: Any, weights: Mapping[str, Te
 def load_decoder(run: Run, device: str = "cpu") -> Any:
     """The trained decoder of a run, ready to act: an nn.Module with the contract of `ghost.decoders.contract`."""
     tensors, facts = read_tensors(run.path(MODEL))
+    if module_path(facts["module"]) is None or not facts["module"].startswith(("ghost.decoders.", "ghost.agents.")):
+        raise GhostError(
+            f"{run.name}: its checkpoint names the module {facts['module']!r}, which is no decoder or agent"
+        )
     module = importlib.import_module(facts["module"])
     settings = module.Settings(**{key: tuples(value) for key, value in facts["settings"].items()})
     with torch.random.fork_rng(devices=[]):  # building draws initial weights: not at the caller's expense

@@ -1,0 +1,210 @@
+"""Fine-tuning of GR00T N1.5's action head on a data set, by the paper's recipe.
+
+15,000 updates at 5e-5 with batches of 4, accumulated over 2. Eagle is frozen and the whole action head learns (lerobot's
+and NVIDIA's default). Model, loss, AdamW and the cosine schedule with its warm-up are lerobot's own classes; the schedule
+is stretched over the steps. Training steps are drawn from the first episodes, those that the feature cache trains on.
+
+A run depends on its seed alone. A killed run goes on from its last state file. On a GPU the head is float32 and computes
+in bfloat16.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ghost.backbones import groot
+from ghost.data.lerobot import LeRobotDataset
+from ghost.data.sampling import frames
+from ghost.errors import GhostError
+from ghost.runs.progress import Progress
+from ghost.runs.settings import at_least_one
+from ghost.training.checkpoint import read_tensors, write_tensors
+
+STATE = "state.safetensors"  # of an unfinished run
+STATE_EVERY_S = 600.0  # the head with its moments: 13 GB for the published one
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    checkpoint: str  # a folder, or a name on the hub
+    revision: str  # of the hub's: the commit
+    processor: str  # Eagle's: likewise; empty: the checkpoint's own folder `eagle`
+    processor_revision: str
+    embodiment: str
+    cameras: tuple[str, ...]
+    horizon: int
+    train_episodes: int
+    steps: int  # updates
+    batch_size: int
+    accumulation: int  # batches an update
+    learning_rate: float
+    warmup_share: float
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "horizon", "train_episodes", "batch_size", "accumulation")
+        if self.steps < 0:
+            raise ValueError(f"steps must not be negative, got {self.steps}")
+        if not (self.learning_rate > 0 and 0 <= self.warmup_share < 1):
+            raise ValueError(
+                f"learning_rate must be positive and warmup_share in [0, 1), got {self.learning_rate} and"
+                f" {self.warmup_share}"
+            )
+
+
+def save(model: groot.Groot, processor: Path, folder: Path) -> tuple[str, ...]:
+    """Weights, configuration and processor in one folder; its files, below the run's folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    model.model.save_pretrained(folder, safe_serialization=True)
+    (folder / groot.EAGLE).mkdir()
+    for name in groot.ASSETS:
+        shutil.copyfile(processor / name, folder / groot.EAGLE / name)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return tuple(str(path.relative_to(folder.parent)) for path in files)
+
+
+class Steps:
+    """Training steps of the data set, in memory but for their pictures."""
+
+    def __init__(self, dataset: LeRobotDataset, episodes: int) -> None:
+        if not episodes <= len(dataset):
+            raise GhostError(f"train_episodes must be at most the {len(dataset)} of {dataset.folder}, got {episodes}")
+        self.dataset = dataset
+        read = [dataset.episode(index) for index in range(episodes)]
+        self.state, self.action = [data.state for data in read], [data.action for data in read]
+        self.task = [data.task for data in read]
+        self.last = np.cumsum([len(data) for data in read])
+
+    def batch(self, model: groot.Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
+        """B steps, drawn uniformly, as lerobot's model reads them: Eagle's inputs, state, action chunk, its mask."""
+        config, B = model.head.config, settings.batch_size
+        places = np.sort(rng.integers(0, self.last[-1], B))  # [B], rising, as `frames` wants them
+        episode = np.searchsorted(self.last, places, side="right")
+        step = places - np.concatenate([[0], self.last])[episode]
+        state = np.zeros((B, 1, config.max_state_dim), np.float32)
+        action = np.zeros((B, config.action_horizon, config.action_dim), np.float32)
+        mask = np.zeros_like(action)
+        for row, (e, k) in enumerate(zip(episode, step, strict=True)):
+            chunk = self.action[e][np.minimum(k + np.arange(config.action_horizon), len(self.action[e]) - 1)]
+            if chunk.shape[1] > config.action_dim or self.state[e].shape[1] > config.max_state_dim:
+                raise GhostError(
+                    f"{self.dataset.folder}: state {self.state[e].shape[1]} and action {chunk.shape[1]} do not fit into"
+                    f" the checkpoint's {config.max_state_dim} and {config.action_dim}"
+                )
+            state[row, 0, : self.state[e].shape[1]] = self.state[e][k]
+            action[row, :, : chunk.shape[1]] = chunk
+            mask[row, :, : chunk.shape[1]] = 1
+        cameras = groot.choose_cameras(settings.cameras, self.dataset.cameras)
+        views = [frames(self.dataset, camera, episode, step) for camera in cameras]  # V of [B, h, w, 3]
+        instructions = [self.dataset.tasks[int(self.task[e][k])] for e, k in zip(episode, step, strict=True)]
+        return {
+            **model.inputs(instructions, [[view[row] for view in views] for row in range(B)]),
+            "state": torch.from_numpy(state),
+            "action": torch.from_numpy(action),
+            "action_mask": torch.from_numpy(mask),
+            "embodiment_id": torch.full((B,), model.embodiment),
+        }
+
+
+class Fit:
+    """One run of the recipe on a loaded checkpoint, which it changes."""
+
+    def __init__(
+        self,
+        model: groot.Groot,
+        dataset: LeRobotDataset,
+        settings: FineTuning,
+        seed: int,
+        state: Path,
+    ) -> None:
+        self.model, self.settings, self.seed, self.state = model, settings, seed, state
+        self.data = Steps(dataset, settings.train_episodes)
+        model.head.float()
+        with contextlib.redirect_stdout(io.StringIO()):  # lerobot tells what it tunes
+            model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)
+        self.names, self.parameters = zip(*model.head.named_parameters(), strict=True)
+        policy = importlib.import_module("lerobot.policies.groot.configuration_groot")
+        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=groot.device()).get_optimizer_preset()
+        self.longest_gradient = preset.grad_clip_norm
+        self.optimizer = preset.build(list(self.parameters))
+        self.share = schedule(self.optimizer, settings)
+        self.losses: list[float] = []  # one a step
+
+    def run(self, progress: Progress) -> list[float]:
+        self._resume()
+        saved_s = time.monotonic()
+        self.model.head.train()
+        self.model.model.compute_dtype = "float32"  # inputs arrive as float32; autocast does the rest
+        while len(self.losses) < self.settings.steps:
+            self.losses.append(self.update(len(self.losses)))
+            progress(len(self.losses), self.settings.steps, f"loss {self.losses[-1]:.4f}")
+            if time.monotonic() - saved_s > STATE_EVERY_S:
+                self._save()
+                saved_s = time.monotonic()
+        self.model.head.eval().requires_grad_(False)
+        return self.losses
+
+    def update(self, step: int) -> float:
+        """One update of the weights; returns the mean loss of its batches."""
+        s, total = self.settings, 0.0
+        for group in self.optimizer.param_groups:
+            group["lr"] = s.learning_rate * self.share(step)
+        self.optimizer.zero_grad()
+        for part in range(s.accumulation):
+            rng = np.random.default_rng([self.seed, step, part])
+            batch = self.data.batch(self.model, s, rng)
+            torch.manual_seed(int(rng.integers(2**62)))  # the head draws time, noise and dropout from torch's own
+            with torch.autocast("cuda", torch.bfloat16, enabled=groot.device() == "cuda"):
+                loss = self.model.model(batch)["loss"] / s.accumulation
+            loss.backward()
+            total += loss.item()
+        torch.nn.utils.clip_grad_norm_(self.parameters, self.longest_gradient)
+        self.optimizer.step()
+        return total
+
+    def _save(self) -> None:
+        moments = {
+            f"{key}/{name}": value
+            for name, parameter in zip(self.names, self.parameters, strict=True)
+            for key, value in self.optimizer.state[parameter].items()
+        }
+        weights = {f"weight/{name}": parameter for name, parameter in zip(self.names, self.parameters, strict=True)}
+        losses = torch.tensor(self.losses, dtype=torch.float64)
+        write_tensors(self.state, {**moments, **weights, "losses": losses}, {})
+
+    def _resume(self) -> None:
+        if not self.state.is_file():
+            return
+        tensors, _ = read_tensors(self.state)
+        self.losses = tensors["losses"].tolist()
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            parameter.data.copy_(tensors[f"weight/{name}"])
+            self.optimizer.state[parameter] = {
+                key: tensors[f"{key}/{name}"].to(parameter.device if key != "step" else "cpu")
+                for key in ("step", "exp_avg", "exp_avg_sq")
+                if f"{key}/{name}" in tensors
+            }
+
+
+def schedule(optimizer: Any, settings: FineTuning) -> Callable[[int], float]:
+    """The share of the learning rate at a step: lerobot's warm-up and cosine, over the steps."""
+    schedulers = importlib.import_module("lerobot.optim.schedulers")
+    config = schedulers.CosineDecayWithWarmupSchedulerConfig(
+        num_warmup_steps=int(settings.warmup_share * settings.steps),
+        num_decay_steps=max(1, settings.steps),
+        peak_lr=settings.learning_rate,
+        decay_lr=0.1 * settings.learning_rate,
+    )
+    share: Callable[[int], float] = config.build(optimizer, max(1, settings.steps)).lr_lambdas[0]
+    return share

@@ -1,0 +1,202 @@
+"""Which time steps of a data set become samples of a feature cache, and what is gathered for each. N samples, H horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ghost.data.lerobot import LeRobotDataset
+from ghost.errors import GhostError
+from ghost.runs.records import Run
+from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least_one
+from ghost.runs.units import Hashes
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which samples, and how they are padded."""
+
+    train_per_task: tuple[int, ...]  # the sample split, in the order of the data set's tasks
+    test_per_task: tuple[int, ...]
+    train_episodes: int  # the episode split: the first so many train
+    train_timesteps: int
+    test_timesteps: int
+    horizon: int  # H
+    d_state: int
+    d_action: int
+    samples_per_shard: int
+
+    def __post_init__(self) -> None:
+        if len(self.train_per_task) != len(self.test_per_task):
+            raise ValueError(
+                f"train_per_task and test_per_task must name the same tasks, got {len(self.train_per_task)} and"
+                f" {len(self.test_per_task)} counts"
+            )
+        if min(*self.train_per_task, *self.test_per_task) < 1:
+            raise ValueError("train_per_task and test_per_task must be at least 1 for every task")
+        at_least_one(self, "train_episodes", "train_timesteps", "test_timesteps", "horizon", "samples_per_shard")
+
+
+@dataclass(frozen=True)
+class WholeEpisodes:
+    """Every `stride`-th time step of all episodes; the last `test_episodes` of each task are to test."""
+
+    stride: int
+    test_episodes: int
+    horizon: int
+    d_state: int
+    d_action: int
+    samples_per_shard: int
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "stride", "test_episodes", "horizon", "samples_per_shard")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The samples of one seed, without their tokens."""
+
+    episode: np.ndarray  # [N], rising
+    timestep: np.ndarray  # [N]
+    splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    small: Mapping[str, np.ndarray]  # the small arrays of the cache
+    columns: Mapping[str, np.ndarray]  # what the backbone may see
+
+    def __len__(self) -> int:
+        return len(self.episode)
+
+    def outcome(self, files: tuple[str, ...], hashes: Hashes) -> Outcome:
+        measured = [Measured("all", "samples", len(self.episode))]
+        arrays = dict(self.small)
+        for name, (train, test) in self.splits.items():
+            measured += [Measured(f"{name}_split", "train", len(train)), Measured(f"{name}_split", "test", len(test))]
+            arrays |= {f"split/{name}/train": train, f"split/{name}/test": test}
+        return Outcome(measured, arrays, files, hashes)
+
+
+def open_demos(run: Run) -> LeRobotDataset:
+    """The data set of a run, each of its files verified."""
+    return LeRobotDataset.open(run.verified() / "dataset")
+
+
+def draw(settings: Draw | WholeEpisodes, dataset: LeRobotDataset, seed: int) -> Drawn:
+    """The samples of a data set that a feature cache holds."""
+    if isinstance(settings, WholeEpisodes):
+        episode, timestep, splits = whole_episodes(settings, dataset)
+    else:
+        episode, timestep, splits = draw_samples(settings, dataset, seed)
+    small, columns = gather(settings, dataset, episode, timestep)
+    return Drawn(episode, timestep, splits, small, columns)
+
+
+def whole_episodes(
+    draw: WholeEpisodes, dataset: LeRobotDataset
+) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """As `draw_samples`, with one split, by episode."""
+    parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
+    episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    of_task: dict[str, list[int]] = {}
+    for index, meta in enumerate(dataset.episodes):
+        of_task.setdefault(meta["tasks"][0], []).append(index)
+    for name, indices in of_task.items():
+        if len(indices) <= draw.test_episodes:
+            raise GhostError(
+                f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test"
+            )
+    test = np.isin(episode, [index for indices in of_task.values() for index in indices[-draw.test_episodes :]])
+    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+
+
+def draw_samples(
+    draw: Draw, dataset: LeRobotDataset, seed: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Episode [N] and timestep [N] of the samples, in the order of the data set, and the splits as indices of samples.
+
+    Both splits draw time steps uniformly and none of them twice; a time step may serve both, as two samples.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = dataset.lengths()
+    of_step = np.repeat(np.arange(len(lengths)), lengths)  # [all steps]: its episode
+    first = np.concatenate([[0], lengths.cumsum()])
+    if len(dataset.tasks) != len(draw.train_per_task):
+        raise GhostError(
+            f"{dataset.folder} has {len(dataset.tasks)} tasks, train_per_task has {len(draw.train_per_task)}"
+        )
+    if not draw.train_episodes < len(dataset):
+        raise GhostError(f"train_episodes must leave some of the {len(dataset)} to test, got {draw.train_episodes}")
+    number = {name: index for index, name in dataset.tasks.items()}
+    task = np.array([number[meta["tasks"][0]] for meta in dataset.episodes])
+
+    def pick(steps: np.ndarray, count: int, what: str) -> np.ndarray:
+        if count > len(steps):
+            raise GhostError(f"{dataset.folder}: {what} has {len(steps)} steps, {count} samples are wanted")
+        return rng.choice(steps, count, replace=False)
+
+    groups: dict[str, list[np.ndarray]] = {"sample/train": [], "sample/test": []}
+    for index, (train, test) in enumerate(zip(draw.train_per_task, draw.test_per_task, strict=True)):
+        picked = pick(np.flatnonzero(task[of_step] == index), train + test, f"task {dataset.tasks[index]}")
+        groups["sample/train"].append(picked[:train])
+        groups["sample/test"].append(picked[train:])
+    seen = of_step < draw.train_episodes
+    groups["episode/train"] = [pick(np.flatnonzero(seen), draw.train_timesteps, "the training episodes")]
+    groups["episode/test"] = [pick(np.flatnonzero(~seen), draw.test_timesteps, "the test episodes")]
+
+    steps = np.concatenate([step for group in groups.values() for step in group])  # [N]
+    names = np.repeat(list(groups), [sum(map(len, group)) for group in groups.values()])
+    order = np.argsort(steps, kind="stable")
+    steps, names = steps[order], names[order]
+    indices = {name: np.flatnonzero(names == name) for name in groups}
+    splits = {name: (indices[f"{name}/train"], indices[f"{name}/test"]) for name in ("episode", "sample")}
+    return of_step[steps], steps - first[of_step[steps]], splits
+
+
+def gather(
+    draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The small arrays of the samples, and the observation columns that the backbone may see; one pass over the data.
+
+    `episode` must rise, so that every file is read once.
+    """
+    n = len(episode)
+    state = np.zeros((n, draw.d_state), np.float32)
+    action = np.zeros((n, draw.horizon, draw.d_action), np.float32)
+    task, phase = np.empty(n, np.int64), np.full(n, -1)
+    columns: dict[str, list[np.ndarray]] = {}
+    real = 0
+    for index in np.unique(episode):
+        here = np.flatnonzero(episode == index)
+        steps, data = timestep[here], dataset.episode(int(index))
+        real = data.action.shape[1]
+        if data.state.shape[1] > draw.d_state or real > draw.d_action:
+            raise GhostError(
+                f"{dataset.folder}: state {data.state.shape[1]} and action {real} do not fit into {draw.d_state} and"
+                f" {draw.d_action}"
+            )
+        state[here, : data.state.shape[1]] = data.state[steps]
+        ahead = np.minimum(steps[:, None] + np.arange(draw.horizon), len(data) - 1)  # [samples here, H]
+        action[here, :, :real] = data.action[ahead]
+        task[here] = data.task[steps]
+        if "phase" in data.columns:
+            phase[here] = data.columns["phase"][steps]
+        for name, value in data.columns.items():
+            if name.startswith("observation."):
+                columns.setdefault(name, []).append(value[steps])
+    small: dict[str, np.ndarray] = {
+        "state": state,
+        "action": action,
+        "action_mask": (np.arange(draw.d_action) < real).astype(np.uint8),
+        "task": task,
+        "phase": phase,
+        "episode": episode,
+        "timestep": timestep,
+    }
+    return small, {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def frames(dataset: LeRobotDataset, camera: str, episode: np.ndarray, timestep: np.ndarray) -> np.ndarray:
+    """A camera's images of samples [n, height, width, 3], whose episodes rise."""
+    parts = [dataset.frames(int(index), camera, timestep[episode == index].tolist()) for index in np.unique(episode)]
+    return np.concatenate(parts)

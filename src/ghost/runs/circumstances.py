@@ -1,0 +1,84 @@
+"""Where and how a run happened. A record says it; the run's id does not depend on it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ghost.runs.code import ROOT
+
+VERSIONS = ("numpy", "scipy", "torch", "snakemake", "lerobot", "transformers")  # shown; the lock's hash pins the rest
+
+
+def circumstances() -> dict[str, Any]:
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty_sha256": _dirty(),
+        "command": [Path(sys.executable).name, *sys.orig_argv[1:]],
+        "host": platform.node(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "gpus": _gpus(),
+        "cpus": int(os.environ.get("SLURM_CPUS_PER_TASK") or len(os.sched_getaffinity(0))),  # that this job may use
+        "slurm_job_id": os.environ.get("SLURM_JOB_ID"),
+        "slurm_node": os.environ.get("SLURMD_NODENAME"),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version for name in VERSIONS if (version := _version(name))},
+        },
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # an environment of its own has other packages
+        return None
+
+
+def _git(*arguments: str) -> str | None:
+    """Git's answer, or None outside a checkout (a release tarball is a fine place to run)."""
+    if shutil.which("git") is None:
+        return None
+    command = ["git", "-C", str(ROOT), *arguments]
+    done = subprocess.run(command, capture_output=True, check=False)
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None
+
+
+def _dirty() -> str | None:
+    """Hash of what differs from the commit, None when nothing does."""
+    diff = _git("diff", "HEAD", "--", ".")
+    return hashlib.sha256(diff.encode()).hexdigest() if diff else None
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _gpus() -> list[dict[str, str]]:
+    """Model and UUID of the GPUs this job may use, so that a faulty card can be traced to its runs."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    query = ["nvidia-smi", "--query-gpu=name,uuid", "--format=csv,noheader"]
+    done = subprocess.run(query, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines() if done.returncode == 0 else []
+    gpus = [dict(zip(("model", "uuid"), map(str.strip, line.split(",")), strict=True)) for line in lines]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return gpus
+    wanted = visible.split(",")
+    return [gpu for index, gpu in enumerate(gpus) if str(index) in wanted or gpu["uuid"] in wanted]

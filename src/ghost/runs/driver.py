@@ -1,0 +1,343 @@
+"""The driver of all steps that make runs. A step module has its own work and nothing else.
+
+    python -m ghost.steps.<step> --experiment '{...}' [--needs <manifest> ...] --out <folder>/manifest.json
+
+Each step receives its experiment as JSON, the manifests of the experiments that it needs, and the manifest to write. A
+step is a function that reads the job and returns a `Plan`; the driver finds or does the run of each seed (a unit of
+work, see ghost.runs.units), records it and writes the manifest. What a run inherits from its inputs (stand-ins, reduced
+settings) is inherited here. A run that consists of many independent units returns a `Split`.
+
+With `--part 2 --parts 8` a job does its share of the units and writes no manifest, only the file that `--done` names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tyro
+
+from ghost.errors import GhostError, exit_on_error
+from ghost.files import confined, hashes, link, read_json, sha256, write_json, write_text
+from ghost.runs.circumstances import circumstances
+from ghost.runs.code import ROOT, code_hash, file_hash, module_path, sources
+from ghost.runs.progress import Progress
+from ghost.runs.records import LOCK, Run, check_record, identity, open_runs, write_outcome
+from ghost.runs.results import Outcome
+from ghost.runs.settings import read_settings
+from ghost.runs.units import ENTRY, Kept, Made, Store, address_of, run_all, workers
+
+UNITS, UNIT = "units.csv", ("unit", "address", "start", "wall_s")  # when each unit of a run was done
+DERIVED = ("run_id", "stand_ins", "reduced", "outputs")  # fields of a record that follow from others
+DECLARED = ("name", "step", "module", "modules", "scale", "settings", "seeds", "needs", "reduced")
+
+
+@dataclass(frozen=True)
+class Job:
+    """An experiment at some scale, ready to run."""
+
+    name: str
+    step: str
+    module: ModuleType
+    modules: tuple[str, ...]  # entry modules of its code
+    scale: str
+    settings: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    reduced: Mapping[str, Any]  # settings that are smaller than the paper's
+    needs: Sequence[list[Run]]  # the runs of each experiment that it needs, in the order of the study
+    reads: tuple[Path, ...]  # files of the repository that it reads
+    folder: Path  # of its runs
+
+    @classmethod
+    def open(cls, experiment: str, out: Path, needs: Sequence[Path], reads: Sequence[Path]) -> Job:
+        try:
+            given = json.loads(experiment)
+        except json.JSONDecodeError as error:
+            raise GhostError(f"--experiment is not JSON: {error}") from None
+        missing = [key for key in DECLARED if key not in given] if isinstance(given, dict) else list(DECLARED)
+        if missing:
+            raise GhostError(f"--experiment lacks {', '.join(missing)}; `snakemake -n -p` shows a whole one")
+        if module_path(given["module"]) is None:
+            raise GhostError(f"--experiment: {given['module']!r} is not a module of this project")
+        if len(given["needs"]) != len(needs):
+            raise GhostError(f"{given['name']} needs {len(given['needs'])} manifests, --needs names {len(needs)}")
+        return cls(
+            given["name"],
+            given["step"],
+            importlib.import_module(given["module"]),
+            tuple(given["modules"]),
+            given["scale"],
+            given["settings"],
+            tuple(given["seeds"]),
+            given["reduced"],
+            [open_runs(path) for path in needs],
+            tuple(reads),
+            out.parent,
+        )
+
+    @property
+    def store(self) -> Store:
+        """The units of the build; a run outside of a build has units of its own."""
+        build = self.folder.parent.parent if self.folder.parent.name == "runs" else self.folder
+        return Store(build / "units")
+
+    def read(self, *kinds: Callable[..., Any]) -> list[Any]:
+        """The settings as dataclasses, which check them; several share one flat list."""
+        return read_settings(self.name, self.settings, *kinds)
+
+    def only_run(self, number: int) -> Run:
+        """The run of a needed experiment that has one run, such as a data set or a feature cache."""
+        if number >= len(self.needs) or len(self.needs[number]) != 1:
+            there = len(self.needs[number]) if number < len(self.needs) else 0
+            raise GhostError(f"{self.name}: need number {number + 1} must have one run, it has {there}")
+        return self.needs[number][0]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The run of one seed, at work."""
+
+    seed: int
+    runs: Sequence[Run]  # its inputs, in the order of the needs
+    folder: Path  # for its files, also unfinished ones, from which a killed run goes on
+    number: int  # of the seed among all seeds of the job
+    count: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A run that consists of independent units. `items` are plain JSON by name; `work` must be picklable."""
+
+    items: Mapping[str, Any]
+    work: Callable[[Path, Any], Made]
+    join: Callable[[list[Kept]], Outcome]
+    without: tuple[str, ...] = ()  # settings that say which items there are and change none of them
+    noun: str = "units"
+    summary: Callable[[list[Any]], str] = lambda values: ""  # of the values so far, for the progress line
+
+
+def paired(seed: int, needs: Sequence[list[Run]]) -> list[Run]:
+    """The inputs of a run by default: of each need its only run, or the one with the same seed."""
+    found = []
+    for runs in needs:
+        same = runs if len(runs) == 1 else [run for run in runs if run.seed == seed]
+        if not same:
+            there = ", ".join(str(run.seed) for run in runs)
+            raise GhostError(f"{runs[0].folder.name} has no run with seed {seed}; its seeds are {there}")
+        found += same
+    return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a step does for a job. `run` is called for those seeds only whose run is not there yet."""
+
+    run: Callable[[Unit], Outcome | Split]
+    inputs: Callable[[int, Sequence[list[Run]]], list[Run]] = paired
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else determines the runs: hashes of weights, assets
+    stand_ins: tuple[str, ...] = ()
+    lock: Path = LOCK  # pins the environment
+
+
+Step = Callable[[Job], Plan]
+
+
+def main(step: Step) -> None:
+    """The command line of a step."""
+
+    def run(
+        experiment: str,
+        out: Path,
+        needs: tuple[Path, ...] = (),
+        reads: tuple[Path, ...] = (),
+        part: int = 1,
+        parts: int = 1,
+        done: Path | None = None,
+    ) -> None:
+        """Make the runs of an experiment.
+
+        Args:
+            experiment: the experiment as the study declares it at some scale, as JSON.
+            out: the manifest to write; the runs go beside it.
+            needs: the manifests of the experiments that it needs.
+            reads: the files of the repository that it reads.
+            part: with `parts` above 1, which share of the units to do: 1 to `parts`.
+            parts: how many jobs share the units.
+            done: with `parts` above 1, the file to write instead of the manifest.
+        """
+        execute(step, experiment, out, needs, reads, part=part, parts=parts, done=done)
+
+    exit_on_error(lambda: tyro.cli(run, description=step.__doc__))
+
+
+def execute(
+    step: Step,
+    experiment: str,
+    out: Path,
+    needs: Sequence[Path] = (),
+    reads: Sequence[Path] = (),
+    *,
+    part: int = 1,
+    parts: int = 1,
+    done: Path | None = None,
+) -> None:
+    """Find or do the run of every seed, and write the manifest; or do one part of the units."""
+    if not 1 <= part <= parts:
+        raise GhostError(f"part must be 1 to {parts}, got {part}")
+    job = Job.open(experiment, out, needs, reads)
+    driver = Driver(job, step(job), part, parts)
+    if done is not None:
+        write_json(done, driver.do_part())
+        return
+    listed = [driver.record(seed) for seed in job.seeds]
+    write_json(out, {"experiment": job.name, "scale": job.scale, "runs": listed})
+
+
+@dataclass(frozen=True)
+class Driver:
+    job: Job
+    plan: Plan
+    part: int = 1
+    parts: int = 1
+
+    def declared(self, seed: int) -> dict[str, Any]:
+        """The fields of a record that are known before the run."""
+        job, chosen = self.job, self.plan.inputs(seed, self.job.needs)
+        inputs: dict[str, Mapping[str, str]] = {
+            run.name: {"run_id": run.run_id, "sha256": run.content} for run in chosen
+        }
+        return {
+            "experiment": job.name,
+            "step": job.step,
+            "module": job.module.__name__,
+            "scale": job.scale,
+            "settings": dict(job.settings),
+            "seed": seed,
+            "inputs": inputs | {str(path): hashes(path) for path in job.reads},
+            "code": {
+                "sha256": code_hash(*job.modules, science=True),
+                "files": {
+                    str(path.relative_to(ROOT.parent)): {"sha256": file_hash(path)}
+                    for path in sources(*job.modules, science=True)
+                },
+            },
+            "lock_sha256": sha256(self.plan.lock),
+            "facts": dict(self.plan.facts),
+        }
+
+    def record(self, seed: int) -> dict[str, Any]:
+        """Find or do a run, show it in the experiment's folder, and return its entry of the manifest."""
+        record, folder = self.declared(seed), self.job.folder / f"seed{seed}"
+        self.adopt(record, folder)
+        kept = self.job.store.do(self.job.step, identity(record), partial(self.work, seed, record))
+        records = [run.record() for run in self.plan.inputs(seed, self.job.needs)]
+        own = {getattr(self.job.module, "STAND_IN", ""), *self.plan.stand_ins, *kept.value["stand_ins"]} - {""}
+        record |= {
+            "run_id": kept.address,
+            "stand_ins": sorted(own.union(*(other["stand_ins"] for other in records))),
+            "reduced": {**_inherited(records), **self.job.reduced},
+            "outputs": kept.files,
+            "start": kept.start,
+            "wall_s": kept.wall_s,
+            "cpu_s": kept.cpu_s,
+            **kept.value["circumstances"],
+        }
+        check_record(record, folder / "run.json")
+        _show(kept, folder)
+        write_json(folder / "run.json", record)
+        if kept.value["units"]:
+            write_text(folder / UNITS, "".join(f"{','.join(line)}\n" for line in (UNIT, *kept.value["units"])))
+        files = {f"{folder.name}/{name}": entry["sha256"] for name, entry in kept.files.items()}
+        return {"run_id": kept.address, "seed": seed, "files": files}
+
+    def adopt(self, record: Mapping[str, Any], folder: Path) -> None:
+        """A run in its folder that is not among the units, as after `dvc pull`, becomes a unit again."""
+        store, path, known = self.job.store, folder / "run.json", identity(record)
+        if not path.is_file() or store.find(self.job.step, known) is not None:
+            return
+        there = read_json(path)
+        files = there.get("outputs", {})
+        right = all((folder / name).is_file() and sha256(folder / name) == files[name]["sha256"] for name in files)
+        if there.get("run_id") != address_of(known) or not files or not right:
+            return
+        for name in files:
+            link(confined(folder, name), store.folder / self.job.step / there["run_id"] / name)
+        lines = (folder / UNITS).read_text(encoding="utf-8").splitlines()[1:] if (folder / UNITS).is_file() else []
+        around = {key: there[key] for key in there.keys() - record.keys() - {*DERIVED, *ENTRY}}
+        value = {"stand_ins": there["stand_ins"], "circumstances": around, "units": [line.split(",") for line in lines]}
+        times = {key: there[key] for key in ("start", "wall_s", "cpu_s")}
+        store.keep(self.job.step, known, {"value": value, "files": files, **times})
+
+    def work(self, seed: int, record: Mapping[str, Any], folder: Path) -> Made:
+        """Do a run: the work of its unit."""
+        folder.mkdir(parents=True, exist_ok=True)
+        outcome, units = self.plan.run(self.unit(seed, folder)), []
+        if isinstance(outcome, Split):
+            split, made = outcome, self.do_items(outcome, record, outcome.items)
+            outcome = split.join(made)
+            units = [
+                (name, kept.address, kept.start, str(kept.wall_s)) for name, kept in zip(split.items, made, strict=True)
+            ]
+        value = {"stand_ins": list(outcome.stand_ins), "circumstances": circumstances(), "units": units}
+        return Made(value, write_outcome(folder, outcome), outcome.hashes)
+
+    def do_items(self, split: Split, record: Mapping[str, Any], items: Mapping[str, Any]) -> list[Kept]:
+        """Find or do units of a run, over the cores of this job."""
+        alike = identity(record)
+        del alike["experiment"]
+        alike["settings"] = {key: value for key, value in alike["settings"].items() if key not in split.without}
+        do = partial(_do_item, self.job.store, self.job.step, alike, split.work)
+        progress, made = Progress(split.noun), []
+        for kept in run_all(do, list(items.values()), workers()):
+            made.append(kept)
+            progress(len(made), len(items), split.summary([unit.value for unit in made]))
+        return made
+
+    def do_part(self) -> list[str]:
+        """This job's share: of the units of each run that has any, of the seeds otherwise. Returns their addresses."""
+        addresses: list[str] = []
+        for seed in self.job.seeds:
+            record = self.declared(seed)
+            if self.job.store.find(self.job.step, identity(record)) is not None:
+                continue
+            split = self.plan.run(self.unit(seed, self.job.store.folder / self.job.step))
+            if not isinstance(split, Split):
+                raise GhostError(f"{self.job.name}: a run of {self.job.step} has no parts")
+            share = list(split.items)[
+                len(split.items) * (self.part - 1) // self.parts : len(split.items) * self.part // self.parts
+            ]
+            made = self.do_items(split, record, {name: split.items[name] for name in share})
+            addresses += [kept.address for kept in made]
+        return addresses
+
+    def unit(self, seed: int, folder: Path) -> Unit:
+        seeds = self.job.seeds
+        return Unit(seed, self.plan.inputs(seed, self.job.needs), folder, seeds.index(seed), len(seeds))
+
+
+def _do_item(store: Store, kind: str, alike: Mapping[str, Any], work: Callable[[Path, Any], Made], item: Any) -> Kept:
+    return store.do(kind, {**alike, "item": item}, lambda folder: work(folder, item))
+
+
+def _inherited(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is reduced in the inputs: a test of a small model is a reduced test, whatever its own size."""
+    return {
+        key if "." in key else f"{record['experiment']}.{key}": value
+        for record in records
+        for key, value in record["reduced"].items()
+    }
+
+
+def _show(kept: Kept, folder: Path) -> None:
+    """The files of a unit as files of a run: hard links where the file system has them."""
+    for name in kept.files:
+        link(kept.folder / name, folder / name)
+    for path in list(folder.rglob("*")):
+        if path.is_file() and str(path.relative_to(folder)) not in kept.files:
+            path.unlink()
