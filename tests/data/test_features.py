@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
 
-from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shards
+from conftest import make_runs
+from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shard
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
-from ghost.runs.records import Run, record_runs
+from ghost.runs.records import Run
 from ghost.runs.results import Outcome
+from trained import write_cache
 
 N, T, D = 23, 3, 4
 TOKENS = np.random.default_rng(0).normal(size=(N, T, D)).astype(np.float16)
@@ -26,22 +28,14 @@ def arrays():
     }
 
 
-def write(manifest, row, per_shard=5, tokens=TOKENS):
-    def run(seed, folder):
-        facts = {
-            "sizes": vars(Sizes(T, D, 64, 17, 32)),
-            "samples_per_shard": per_shard,
-            "task_names": ["a", "b"],
-        }
-        return Outcome([], arrays(), write_shards(folder, N, per_shard, lambda part: Encoded(tokens[part]), facts))
-
-    record_runs({**row, "seeds": [7]}, ("ghost.steps.simulate",), manifest, run, stand_ins=["backbone"])
-    return manifest
+def write(manifest, per_shard=5):
+    index = {"sizes": vars(Sizes(T, D, 64, 17, 32)), "task_names": ["a", "b"]}
+    return write_cache(manifest, arrays(), TOKENS, per_shard, index)
 
 
 @pytest.fixture
-def manifest(tmp_path, tiny_row):
-    return write(tmp_path / "runs/features/manifest.json", tiny_row)
+def manifest(tmp_path):
+    return write(tmp_path / "runs/features/manifest.json")
 
 
 def test_a_cache_comes_back(manifest):
@@ -49,7 +43,7 @@ def test_a_cache_comes_back(manifest):
     assert len(cache) == N
     assert cache.sizes == Sizes(tokens=T, d_token=D, d_state=64, horizon=17, d_action=32)
     assert cache.task_names == ("a", "b")
-    assert cache.stand_ins == ("backbone",)
+    assert cache.stand_ins == ("backbone", "data")
     assert cache.action_mask.dtype == bool
     assert cache.action_mask.sum() == 17
     for name in ("state", "action", "task", "phase", "episode", "timestep"):
@@ -59,8 +53,8 @@ def test_a_cache_comes_back(manifest):
 
 
 @pytest.mark.parametrize("per_shard", [1, 5, 23, 100])
-def test_gathering_is_indexing_whatever_the_shards(tmp_path, tiny_row, per_shard):
-    cache = FeatureCache.open(write(tmp_path / "m/manifest.json", tiny_row, per_shard))
+def test_gathering_is_indexing_whatever_the_shards(tmp_path, per_shard):
+    cache = FeatureCache.open(write(tmp_path / "m/manifest.json", per_shard))
     assert len(cache.shards) == len(shard_lengths(N, per_shard))
     for indices in (np.arange(N), np.array([22, 0, 7, 7, 4, 5]), np.array([], int)):
         tokens = cache.tokens(indices)
@@ -109,34 +103,18 @@ def test_a_foreign_index_is_refused(manifest):
         FeatureCache.open(manifest)
 
 
-def test_what_is_no_cache_is_refused(tiny_manifest, manifest, tmp_path, tiny_row):
+def test_what_is_no_cache_is_refused(tiny_manifest, manifest, tmp_path):
     with pytest.raises(GhostError, match="a feature cache has one run, this has 2"):
         FeatureCache.open(tiny_manifest)
     other = tmp_path / "other/manifest.json"
-    record_runs({**tiny_row, "seeds": [1]}, ("ghost.steps.simulate",), other, lambda seed, folder: Outcome([]))
+    make_runs(other, lambda seed: Outcome([]), seeds=[1])
     with pytest.raises(GhostError, match=r"lists no seed1/shards\.json"):
         FeatureCache.open(other)
     with pytest.raises(GhostError, match="no split 'samples'; did you mean sample"):
         FeatureCache.open(manifest).split("samples")
 
 
-def test_finished_shards_are_kept_when_they_are_right(tmp_path):
-    made = []
-
-    def encode(part):
-        made.append(part.start)
-        return Encoded(TOKENS[part])
-
-    facts = {"samples_per_shard": 5, "made_from": "a"}
-    files = write_shards(tmp_path, N, 5, encode, facts)
-    assert files == ("shards.json", *(f"tokens/{k:05d}.npy" for k in range(5)))
-    assert write_shards(tmp_path, N, 5, encode, facts) == files
-    assert made == [0, 5, 10, 15, 20]
-    (tmp_path / "tokens/00002.npy").write_bytes(b"torn")
-    (tmp_path / "tokens/00003.npy").unlink()
-    write_shards(tmp_path, N, 5, encode, facts)
-    assert made[5:] == [10, 15]
-    (tmp_path / "tokens/.00004.1.tmp.npy").write_bytes(b"half")
-    write_shards(tmp_path, 12, 5, encode, {**facts, "made_from": "b"})  # other facts: nothing is kept
-    assert made[7:] == [0, 5, 10]
-    assert sorted(path.name for path in (tmp_path / "tokens").iterdir()) == [f"{k:05d}.npy" for k in range(3)]
+def test_a_shard_has_actions_where_the_backbone_has_a_head(tmp_path):
+    assert write_shard(tmp_path, Encoded(TOKENS)) == ("tokens.npy",)
+    assert write_shard(tmp_path, Encoded(TOKENS, np.zeros((N, 17, 32), np.float32))) == ("tokens.npy", "actions.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "tokens.npy"), TOKENS)

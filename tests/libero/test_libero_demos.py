@@ -5,10 +5,12 @@ import pytest
 
 from ghost.data.lerobot import LeRobotDataset
 from ghost.libero import demos
-from ghost.libero.assets import Assets
-from ghost.libero.demos import Attempt, Settings, make
+from ghost.libero.demos import Attempt, Settings
 from ghost.libero.tasks import TASKS
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
+from ghost.steps.make_demos import make_demos
+from trained import declared
 
 pytest_plugins = ("libero_fixtures",)
 
@@ -28,57 +30,59 @@ def test_a_data_set_of_successes(libero_runs):
     assert run.record()["facts"] == {"libero_assets": "primitives"}
 
 
+def make(out, tasks=(5,), attempts=2, noise=0.05, seeds=(0,)):
+    settings = {"tasks": list(tasks), "attempts": attempts, "max_steps": 200, "noise": noise, "bursts": 0.01}
+    execute(make_demos, declared("demos", "make_demos", "ghost.libero.demos", settings, list(seeds), []), out)
+    return out.read_bytes()
+
+
 @pytest.mark.slow
 def test_any_number_of_workers_writes_the_same_bytes(tmp_path, monkeypatch):
-    settings = Settings((5,), 2, 200, 0.05, 0.01)
     written = []
     for count in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", count)
-        outcome = make(settings, seed=0, folder=tmp_path / count)
-        written.append({name: (tmp_path / count / name).read_bytes() for name in outcome.files})
+        written.append(make(tmp_path / count / "manifest.json"))
     assert written[0] == written[1]
 
 
-def test_a_killed_run_goes_on_behind_its_last_attempt(tmp_path, monkeypatch):
-    """With attempts that cost nothing: what is kept, and for which settings it counts."""
+@pytest.fixture
+def tried(monkeypatch):
+    """Attempts that cost nothing; the second one that is tried is killed where a test asks for it."""
     tried = []
 
     def attempt(env, settings, seed, job):
         tried.append(job)
-        if len(tried) == 2:
+        if tried == [(5, 0), (5, 1)]:
             raise KeyboardInterrupt
         columns = {"observation.state": np.full((3, 2), job[1], np.float32), "action": np.ones((3, 7), np.float32)}
         return Attempt(*job, job[1], job[1] != 1, {**columns, "phase": np.arange(3)}, {})
 
     monkeypatch.setattr(demos, "make_attempt", attempt)
     monkeypatch.setattr(demos, "environment", lambda task, assets: None)
-    settings = Settings((5,), 3, 200, 0.1, 0.0)
+    return tried
+
+
+def test_a_killed_run_goes_on_after_its_last_attempt(tmp_path, tried):
     with pytest.raises(KeyboardInterrupt):
-        make(settings, seed=0, folder=tmp_path)
-    outcome = make(settings, seed=0, folder=tmp_path)
+        make(tmp_path / "killed/manifest.json", attempts=3)
+    resumed = make(tmp_path / "killed/manifest.json", attempts=3)
     assert tried == [(5, 0), (5, 1), (5, 1), (5, 2)]
-    assert not (tmp_path / "parts").exists()
-    tried.clear()
-    tried += [(0, 0)] * 2
-    whole = make(settings, seed=0, folder=tmp_path / "whole")
-    assert whole.measured == outcome.measured
-    assert all((tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in whole.files)
+    assert make(tmp_path / "whole/manifest.json", attempts=3) == resumed
 
 
-def test_what_another_setting_left_is_tried_again(tmp_path, monkeypatch):
-    tried = []
-
-    def attempt(env, settings, seed, job):
-        tried.append(settings.noise)
-        return Attempt(*job, 0, True, {"action": np.ones((3, 7), np.float32)}, {})
-
-    monkeypatch.setattr(demos, "make_attempt", attempt)
-    monkeypatch.setattr(demos, "environment", lambda task, assets: None)
-    for noise in (0.1, 0.1, 0.2):
-        settings = Settings((5,), 1, 200, noise, 0.0)
-        found = demos._kept_attempt(settings, Assets(tmp_path, primitive=True), 0, tmp_path, (5, 0))
-        assert (found.success, found.columns["action"].shape) == (True, (3, 7))
-    assert tried == [0.1, 0.2]
+def test_more_attempts_and_tasks_do_just_the_new_ones(tmp_path, tried):
+    out = tmp_path / "manifest.json"
+    tried.append("begun")
+    first = make(out, attempts=2)
+    assert tried[1:] == [(5, 0), (5, 1)]
+    make(out, attempts=3)
+    make(out, tasks=(5, 7), attempts=3)
+    assert tried[3:] == [(5, 2), (7, 0), (7, 1), (7, 2)]
+    assert make(out, attempts=2) == first  # fewer: nothing is tried
+    make(out, attempts=2, noise=0.1)
+    assert tried[7:] == [(5, 0), (5, 1)]  # another setting: other attempts
+    assert make(out, attempts=2) == first  # and back: they are still there
+    assert len(tried) == 9
 
 
 def test_bad_settings_are_one_line():

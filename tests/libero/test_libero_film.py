@@ -10,18 +10,19 @@ import pytest
 
 from ghost.errors import GhostError
 from ghost.libero.film import film
+from ghost.runs.driver import execute
 from ghost.steps.rollout import rollout
-from trained import row
+from trained import declared
 
 pytest_plugins = ("libero_fixtures",)
 
 
 @pytest.fixture(scope="module")
-def manifest(libero_runs, tmp_path_factory):
-    out = tmp_path_factory.mktemp("film") / "manifest.json"
+def manifest(libero_runs):
+    out = libero_runs["mlp"].parents[1] / "mlp_rollout/manifest.json"
     settings = {"backbone": "libero_standin", "tasks": [5], "trials": 1, "max_steps": 12, "execute": 8}
-    line = row("mlp_rollout", "rollout", "ghost.steps.rollout", settings, [2], ["features", "mlp"])
-    rollout(line, out, (libero_runs["features"], libero_runs["mlp"]))
+    text = declared("mlp_rollout", "rollout", "ghost.steps.rollout", settings, [2], ["features", "mlp"])
+    execute(rollout, text, out, [libero_runs["features"], libero_runs["mlp"]])
     return out
 
 

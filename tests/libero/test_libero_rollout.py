@@ -7,11 +7,13 @@ import pytest
 from policies import POLICIES
 
 from ghost.errors import GhostError
+from ghost.libero import episodes as libero_episodes
+from ghost.libero.episodes import Episode, Settings, Trial, measured_of, trials
 from ghost.libero.policy import Policy
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps import rollout as step
-from ghost.steps.rollout import Episode, Settings, Trial, measured_of, rollout, trials
-from trained import row
+from trained import declared
 
 pytest_plugins = ("libero_fixtures",)
 
@@ -19,10 +21,9 @@ BASE = {"backbone": "libero_standin", "tasks": [5], "trials": 2, "max_steps": 12
 
 
 def run(libero_runs, name, out, seeds=(1,), **settings):
-    line = row(
-        f"{name}_rollout", "rollout", "ghost.steps.rollout", {**BASE, **settings}, list(seeds), ["features", name]
-    )
-    rollout(line, out, (libero_runs["features"], libero_runs[name]))
+    given = {**BASE, **settings}
+    text = declared(f"{name}_rollout", "rollout", "ghost.steps.rollout", given, list(seeds), ["features", name])
+    execute(step.rollout, text, out, [libero_runs["features"], libero_runs[name]])
     return open_runs(out)
 
 
@@ -43,7 +44,7 @@ def test_every_policy_acts(name, libero_runs, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_workers_give_the_measured_of_one(libero_runs, tmp_path, monkeypatch):
+def test_two_workers_give_the_episodes_of_one(libero_runs, tmp_path, monkeypatch):
     one = run(libero_runs, "ghost_pz", tmp_path / "one/manifest.json")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     two = run(libero_runs, "ghost_pz", tmp_path / "two/manifest.json")
@@ -69,7 +70,24 @@ def test_a_killed_run_goes_on_behind_its_last_episode(libero_runs, tmp_path, mon
     resumed = run(libero_runs, "mlp_phase", out)
     assert [trial.trial for trial in played] == [0, 1, 1]
     assert resumed[0].files == whole[0].files
-    assert not list(out.parent.glob("seed*/episodes/*.json"))
+
+
+@pytest.mark.slow
+def test_more_trials_play_just_the_new_ones(libero_runs, tmp_path):
+    out = tmp_path / "manifest.json"
+
+    def starts(trials):
+        run(libero_runs, "mlp", out, trials=trials)
+        with (tmp_path / "seed1/units.csv").open() as lines:
+            return {line["unit"]: (line["start"], line["wall_s"]) for line in csv.DictReader(lines)}
+
+    one, three = starts(1), starts(3)
+    assert list(three) == ["T5_000", "T5_001", "T5_002"]
+    assert three["T5_000"] == one["T5_000"]
+    units = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("units/rollout/*")}
+    assert starts(1) == one
+    assert starts(3) == three
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("units/rollout/*")} == units
 
 
 @pytest.mark.slow
@@ -87,7 +105,7 @@ def test_a_crash_of_the_simulator_is_no_failed_trial(libero_runs, tmp_path, monk
 def test_an_ensemble_is_one_run_with_all_seeds(libero_runs, tmp_path):
     runs = run(libero_runs, "ghost_pg", tmp_path / "manifest.json", seeds=(0,), ensemble=True, trials=1)
     assert [e["training_seed"] for e in episodes(runs)[0]] == ["-1"]
-    with pytest.raises(GhostError, match="ghost_pg was not trained with seed 9"):
+    with pytest.raises(GhostError, match="ghost_pg has no run with seed 9"):
         run(libero_runs, "ghost_pg", tmp_path / "other/manifest.json", seeds=(9,))
 
 
@@ -122,11 +140,11 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_first(monkeypatch):
         def render(self, camera):
             raise AssertionError
 
-    monkeypatch.setattr(step, "environment", lambda task, assets: Endless())
+    monkeypatch.setattr(libero_episodes, "environment", lambda task, assets: Endless())
     settings = Settings("libero_standin", (), 1, 40, 8, misdirect=((0, 1),), switch_at=(16,))
     (trial,) = trials(settings)
     assert trial == Trial(1, 0, 0, 16)
-    episode = step.play(settings, None, Noting(), 3, trial)
+    episode = libero_episodes.play(settings, None, Noting(), 3, trial)
     assert ["soup" in text for text in told] == [True, True, False, False, False]
     assert (episode.condition, episode.init_state, episode.phases) == ("T0-T1_N16", 40, "0 0 0 0 0")
 

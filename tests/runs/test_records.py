@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from conftest import make_runs
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.runs import records
@@ -27,7 +28,7 @@ def test_runs_come_back_as_they_were_written(tiny_manifest):
 
 def test_record_says_what_where_and_from_which_bytes(tiny_manifest):
     record = records.open_runs(tiny_manifest)[0].record()
-    assert record["seeds"]["training"] == 7
+    assert (record["seed"], record["step"], record["module"]) == (7, "simulate", "ghost.simulations.switch_speed")
     assert record["settings"] == {"epochs": 3, "widths": [8, 4]}
     assert "ghost/steps/simulate.py" in record["code"]["files"]
     assert re.fullmatch("[0-9a-f]{64}", record["lock_sha256"])
@@ -39,49 +40,32 @@ def test_record_says_what_where_and_from_which_bytes(tiny_manifest):
     assert record["outputs"]["measured.csv"]["md5"] == hashlib.md5(rows.read_bytes()).hexdigest()  # as DVC has it
 
 
-def test_inputs_are_hashed(tmp_path, tiny_row):
+def test_files_that_a_run_reads_are_hashed(tmp_path):
     data = tmp_path / "demos.bin"
     data.write_bytes(b"abc")
-    manifest = tmp_path / "m/manifest.json"
-    records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, lambda seed, folder: Outcome([]), inputs=[data])
-    entry = records.open_runs(manifest)[0].record()["inputs"][str(data)]
+    (run, _) = make_runs(tmp_path / "m/manifest.json", lambda seed: Outcome([]), reads=[data])
+    entry = run.record()["inputs"][str(data)]
     assert entry["sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
-def test_what_was_reduced_in_an_input_is_inherited(tmp_path, tiny_row):
-    """A test of a small model is a reduced test, whatever its own size; also through two steps."""
-    small = {**tiny_row, "reduced": {"epochs": {"here": 3, "paper": 300}}}
-    first, second, third = (tmp_path / name / "manifest.json" for name in ("train", "evaluate", "again"))
-    records.record_runs(small, ("ghost.steps.simulate",), first, lambda seed, folder: Outcome([]))
-    records.record_runs(tiny_row, ("ghost.steps.simulate",), second, lambda seed, folder: Outcome([]), inputs=[first])
-    records.record_runs(tiny_row, ("ghost.steps.simulate",), third, lambda seed, folder: Outcome([]), inputs=[second])
-    for manifest in (second, third):
-        assert records.open_runs(manifest)[0].record()["reduced"] == {"train.epochs": {"here": 3, "paper": 300}}
-
-
-def test_other_files_of_a_run_are_recorded_and_verified(tmp_path, tiny_row):
-    def run(seed, folder):
-        (folder / "model.bin").write_bytes(b"weights")
-        return Outcome([], files=("model.bin",))
-
-    manifest = tmp_path / "m/manifest.json"
-    records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
-    opened = records.open_runs(manifest)[0]
-    assert opened.path("model.bin").read_bytes() == b"weights"
-    assert "model.bin" in opened.record()["outputs"]
-    opened.path("model.bin").write_bytes(b"weightz")
-    with pytest.raises(GhostError, match=r"model\.bin is not the file"):
-        opened.path("model.bin")
+def test_a_run_opens_only_the_files_that_it_lists(tiny_manifest):
+    (opened, _) = records.open_runs(tiny_manifest)
+    assert opened.path("measured.csv").read_text().startswith("condition,metric,value,n\n")
+    assert opened.verified() == tiny_manifest.parent / "seed7"
     with pytest.raises(GhostError, match="lists no seed7/other"):
         opened.path("other")
+    opened.path("measured.csv").write_text("condition,metric,value,n\n")
+    for read in (opened.verified, lambda: opened.path("measured.csv"), records.open_runs(tiny_manifest)[0].measured):
+        with pytest.raises(GhostError, match=r"measured\.csv is not the file"):
+            read()
 
 
 @pytest.mark.parametrize("group", ["inputs", "outputs"])
-def test_a_record_without_a_hash_is_refused(tmp_path, tiny_row, group):
+def test_a_record_without_a_hash_is_refused(tmp_path, group):
     data = tmp_path / "demos.bin"
     data.write_bytes(b"abc")
     manifest = tmp_path / "m/manifest.json"
-    records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, lambda seed, folder: Outcome([]), inputs=[data])
+    make_runs(manifest, lambda seed: Outcome([]), reads=[data])
     path = manifest.parent / "seed7/run.json"
     edit(path, lambda record: next(iter(record[group].values())).pop("sha256"))
     with pytest.raises(GhostError, match="without its sha256"):
@@ -98,9 +82,10 @@ def test_a_record_that_lacks_a_field_is_refused(tiny_manifest):
     "change",
     [
         lambda r: r["settings"].update(epochs=4),
-        lambda r: r["seeds"].update(training=9),
+        lambda r: r.update(seed=9),
+        lambda r: r.update(step="train"),
+        lambda r: r.update(facts={"weights": "others"}),
         lambda r: r["code"].update(sha256="0" * 64),
-        lambda r: r.update(stand_ins=["backbone"]),
     ],
 )
 def test_the_run_id_is_the_address_of_the_content(tiny_manifest, change):
@@ -159,27 +144,21 @@ def test_a_corrupt_manifest_is_one_line(tiny_manifest):
         records.open_runs(tiny_manifest)
 
 
-def test_a_run_that_fails_leaves_no_manifest(tmp_path, tiny_row):
-    def run(seed, folder):
+def test_a_run_that_fails_leaves_no_manifest(tmp_path):
+    def outcome(seed):
         if seed == 8:
             raise ZeroDivisionError
         return Outcome([])
 
-    manifest = tmp_path / "m/manifest.json"
     with pytest.raises(ZeroDivisionError):
-        records.record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
-    assert not manifest.exists()
+        make_runs(tmp_path / "m/manifest.json", outcome)
+    assert not (tmp_path / "m/manifest.json").exists()
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-def test_the_manifest_is_the_same_wherever_it_is_made(tiny_manifest, tmp_path, tiny_row, monkeypatch):
+def test_the_manifest_is_the_same_wherever_it_is_made(tiny_manifest, tmp_path, monkeypatch):
     monkeypatch.setattr("platform.node", lambda: "elsewhere")
     second = tmp_path / "again/runs/tiny/manifest.json"
-    records.record_runs(
-        tiny_row,
-        ("ghost.steps.simulate",),
-        second,
-        lambda seed, folder: Outcome([Measured("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed}),
-    )
+    make_runs(second, lambda seed: Outcome([Measured("train", "loss", seed / 10, 5)], {"curve": np.arange(4.0) + seed}))
     assert second.read_bytes() == tiny_manifest.read_bytes()
     assert json.loads((second.parent / "seed7/run.json").read_text())["host"] == "elsewhere"

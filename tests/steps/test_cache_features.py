@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -13,10 +12,13 @@ from ghost.backbones import Observations
 from ghost.backbones.standin import Settings, encode
 from ghost.data.dual_arm import TASKS
 from ghost.data.features import FeatureCache
+from ghost.data.sampling import open_demos
 from ghost.errors import GhostError
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
-from ghost.steps.cache_features import cache_features, open_demos
+from ghost.steps.cache_features import cache_features
 from ghost.steps.make_demos import make_demos
+from trained import declared
 
 BACKBONE = {"tokens": 6, "d_token": 128, "text_tokens": 2, "hidden": 96, "weights_seed": 2026}
 DRAW = {
@@ -33,29 +35,36 @@ DRAW = {
 SAMPLES = 960 + 195 + 90 + 30
 
 
-def row(name, step, module, settings):
-    fields = {"name": name, "step": step, "module": module, "settings": settings}
-    return {**fields, "scale": "smoke", "seeds": [0], "needs": [], "reduced": {}}
+DEMOS = {"episodes": 200, "steps": 60, "fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
 
 
-def features_row(**changes):
-    return row("dual_arm_features", "cache_features", "ghost.backbones.standin", {**BACKBONE, **DRAW, **changes})
+def cache_all(out, demos, settings=None, **changes):
+    given = settings or {**BACKBONE, **DRAW, **changes}
+    text = declared("dual_arm_features", "cache_features", "ghost.backbones.standin", given, [0], ["demos"])
+    execute(cache_features, text, out, [demos])
+
+
+def make(out, **changes):
+    settings = {**DEMOS, "episodes_per_file": 60, **changes}
+    execute(make_demos, declared("d", "make_demos", "ghost.data.dual_arm", settings, [0], []), out)
 
 
 @pytest.fixture(scope="module")
 def demos(tmp_path_factory):
     manifest = tmp_path_factory.mktemp("demos") / "manifest.json"
-    settings = {"episodes": 200, "steps": 60, "fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
-    make_demos(
-        json.dumps(row("d", "make_demos", "ghost.data.dual_arm", {**settings, "episodes_per_file": 60})), manifest
-    )
+    make(manifest)
     return manifest
+
+
+@pytest.fixture(scope="module")
+def data(demos):
+    return open_demos(open_runs(demos)[0])
 
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory, demos):
     out = tmp_path_factory.mktemp("features") / "manifest.json"
-    cache_features(json.dumps(features_row()), out, [demos])
+    cache_all(out, demos)
     return out
 
 
@@ -64,8 +73,7 @@ def cache(manifest):
     return FeatureCache.open(manifest)
 
 
-def test_samples_are_those_of_the_data_set(cache, demos):
-    data = open_demos(demos)
+def test_samples_are_those_of_the_data_set(cache, data):
     assert len(cache) == SAMPLES
     assert cache.task_names == tuple(task.name for task in TASKS)
     assert np.all(np.diff(cache.episode) >= 0)
@@ -82,8 +90,7 @@ def test_samples_are_those_of_the_data_set(cache, demos):
         assert (cache.task[index], cache.phase[index]) == (episode.task[step], episode.columns["phase"][step])
 
 
-def test_tokens_are_what_the_backbone_says(cache, demos):
-    data = open_demos(demos)
+def test_tokens_are_what_the_backbone_says(cache, data):
     indices = np.array([700, 3, 404, 404, SAMPLES - 1])
     for index, tokens in zip(indices, cache.tokens(indices), strict=True):
         step = cache.timestep[index]
@@ -111,7 +118,8 @@ def test_splits_are_disjoint_and_counted(cache):
 def test_the_record_says_what_stands_in(manifest, demos):
     record = open_runs(manifest)[0].record()
     assert record["stand_ins"] == ["GR00T N1.5 backbone", "dual-arm data set"]
-    assert list(record["inputs"]) == [str(demos)]
+    (made,) = open_runs(demos)
+    assert record["inputs"] == {made.name: {"run_id": made.run_id, "sha256": made.content}}
     assert {"ghost/backbones/standin.py", "ghost/data/lerobot.py"} <= set(record["code"]["files"])
     assert open_runs(manifest)[0].value("sample_split", "train") == 960
 
@@ -139,34 +147,27 @@ def test_every_task_can_be_learned_but_not_exactly(cache):
 
 
 def test_a_killed_step_goes_on_and_gives_the_same_bytes(tmp_path, demos):
-    text = json.dumps(features_row(samples_per_shard=8))
+    settings = {**BACKBONE, **DRAW, "samples_per_shard": 8}
+    text = declared("dual_arm_features", "cache_features", "ghost.backbones.standin", settings, [0], ["demos"])
     out = tmp_path / "killed/manifest.json"
-    command = [
-        sys.executable,
-        "-m",
-        "ghost.steps.cache_features",
-        "--row",
-        text,
-        "--needs",
-        str(demos),
-        "--out",
-        str(out),
-    ]
+    command = [sys.executable, "-m", "ghost.steps.cache_features", "--experiment", text]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    tokens = out.parent / "seed0/tokens"
-    while len(list(tokens.glob("[0-9]*.npy"))) < 4:
+    process = subprocess.Popen(
+        [*command, "--needs", str(demos), "--out", str(out)], env=environment, stderr=subprocess.DEVNULL
+    )
+    units = out.parent / "units/cache_features"
+    while len(list(units.glob("*.json"))) < 4:
         assert process.poll() is None
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    finished = {path: path.stat().st_mtime_ns for path in sorted(tokens.glob("[0-9]*.npy"))[:-1]}
-    assert 3 <= len(finished) < SAMPLES // 8
+    finished = {path: path.stat().st_mtime_ns for path in units.glob("*.json")}
+    assert 4 <= len(finished) < SAMPLES // 8
     assert not out.exists()
-    cache_features(text, out, [demos])
+    execute(cache_features, text, out, [demos])
     assert {path: path.stat().st_mtime_ns for path in finished} == finished  # kept, not made again
     whole = tmp_path / "whole/manifest.json"
-    cache_features(text, whole, [demos])
+    execute(cache_features, text, whole, [demos])
     assert out.read_bytes() == whole.read_bytes()  # which has the sha256 of every file
     assert not list(tmp_path.rglob("*.tmp*"))
     assert len(FeatureCache.open(out)) == SAMPLES
@@ -174,7 +175,7 @@ def test_a_killed_step_goes_on_and_gives_the_same_bytes(tmp_path, demos):
 
 def test_another_shard_size_gives_the_same_arrays(tmp_path, demos, cache):
     out = tmp_path / "manifest.json"
-    cache_features(json.dumps(features_row(samples_per_shard=999)), out, [demos])
+    cache_all(out, demos, samples_per_shard=999)
     other = FeatureCache.open(out)
     np.testing.assert_array_equal(other.tokens(np.arange(SAMPLES)), cache.tokens(np.arange(SAMPLES)))
     np.testing.assert_array_equal(other.split("sample")[1], cache.split("sample")[1])
@@ -191,35 +192,32 @@ def test_another_shard_size_gives_the_same_arrays(tmp_path, demos, cache):
         ({"test_timesteps": 99999}, "the test episodes has"),
         ({"d_action": 16}, "state 17 and action 17 do not fit into 64 and 16"),
         ({"text_tokens": 6}, "dual_arm_features: text_tokens must leave some of 6"),
-        ({"speed": 1}, "unexpected keyword argument 'speed'"),
+        ({"speed": 1}, "no setting 'speed'"),
     ],
 )
 def test_bad_settings_are_one_line(tmp_path, demos, change, message):
     with pytest.raises(GhostError) as error:
-        cache_features(json.dumps(features_row(**change)), tmp_path / "manifest.json", [demos])
+        cache_all(tmp_path / "manifest.json", demos, **change)
     assert message in str(error.value)
     assert not (tmp_path / "manifest.json").exists()
 
 
 def test_an_altered_data_set_is_refused(tmp_path):
     demos = tmp_path / "d/manifest.json"
-    settings = {"episodes": 10, "steps": 20, "fps": 20, "robot_seed": 1, "state_noise": 0.0, "scene_noise": 0.0}
-    make_demos(json.dumps(row("d", "make_demos", "ghost.data.dual_arm", {**settings, "episodes_per_file": 60})), demos)
+    make(demos, episodes=10, steps=20)
     path = demos.parent / "seed0/dataset/meta/info.json"
     path.write_text(path.read_text().replace('"fps": 20', '"fps": 21'))
     with pytest.raises(GhostError, match=r"info\.json is not the file that its manifest lists"):
-        cache_features(json.dumps(features_row()), tmp_path / "manifest.json", [demos])
-    with pytest.raises(GhostError, match="needs one manifest of demonstrations, got 0"):
-        cache_features(json.dumps(features_row()), tmp_path / "manifest.json", [])
+        cache_all(tmp_path / "manifest.json", demos)
 
 
-def test_whole_episodes_at_a_stride(tmp_path, demos):
+def test_whole_episodes_at_a_stride(tmp_path, demos, data):
     """Every third step of all episodes; the last two episodes of each task are to test."""
     kept = {key: DRAW[key] for key in ("horizon", "d_state", "d_action", "samples_per_shard")}
     settings = {**BACKBONE, **kept, "stride": 3, "test_episodes": 2}
     out = tmp_path / "manifest.json"
-    cache_features(json.dumps({**features_row(), "settings": settings}), out, [demos])
-    cache, data = FeatureCache.open(out), open_demos(demos)
+    cache_all(out, demos, settings)
+    cache = FeatureCache.open(out)
     assert len(cache.task) == sum(-(-length // 3) for length in data.lengths())
     assert set(cache.timestep % 3) == {0}
     train, test = cache.split("episode")
@@ -229,4 +227,4 @@ def test_whole_episodes_at_a_stride(tmp_path, demos):
         assert set(cache.episode[test][cache.task[test] == task]) == set(episodes[-2:])
     settings["test_episodes"] = 1000
     with pytest.raises(GhostError, match="1000 are to test"):
-        cache_features(json.dumps({**features_row(), "settings": settings}), tmp_path / "x.json", [demos])
+        cache_all(tmp_path / "x.json", demos, settings)
