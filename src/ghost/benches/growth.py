@@ -19,8 +19,8 @@ from ghost.benches.rollouts import demonstrate, episode
 from ghost.benches.training import WIDTHS, synthetic
 from ghost.data.samples import Samples
 from ghost.decoders import ghost
-from ghost.training.loop import Fit, Training, be_deterministic
 from ghost.study.benchmarks import GROWTH
+from ghost.training.loop import Fit, Training, be_deterministic
 
 REPEATS = 5
 

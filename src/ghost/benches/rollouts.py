@@ -22,8 +22,8 @@ from ghost.environments.dark_room import steps_per_second
 from ghost.libero.assets import primitive_assets
 from ghost.libero.demos import Settings, make_attempt
 from ghost.libero.environment import Environment
-from ghost.runs.units import run_all
 from ghost.libero.experts import expert
+from ghost.runs.units import run_all
 
 TASK, STEPS, REPEATS, WORKERS = 5, 60, 5, 2
 PAIRED_TASKS, ATTEMPTS = (3, 5), 10

@@ -28,8 +28,8 @@ from ghost.data.samples import Samples
 from ghost.decoders import ghost
 from ghost.files import canonical
 from ghost.runs.records import open_runs
-from ghost.training.loop import Fit, Training, be_deterministic
 from ghost.study.builds import load
+from ghost.training.loop import Fit, Training, be_deterministic
 
 WIDTHS = {  # name: (sizes, settings, batch)
     "paper": (Sizes(64, 2048, 64, 17, 32), ghost.Settings(), 32),

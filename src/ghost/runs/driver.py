@@ -45,10 +45,10 @@ class Job:
     name: str
     step: str
     module: ModuleType
-    modules: tuple[str, ...]  # entry modules of its code
+    modules: list[str]  # entry modules of its code
     scale: str
     settings: Mapping[str, Any]
-    seeds: tuple[int, ...]
+    seeds: list[int]
     reduced: Mapping[str, Any]  # settings that are smaller than the paper's
     needs: Sequence[list[Run]]  # the runs of each experiment that it needs, in the order of the study
     reads: tuple[Path, ...]  # files of the repository that it reads
@@ -67,19 +67,8 @@ class Job:
             raise GhostError(f"--experiment: {given['module']!r} is not a module of this project")
         if len(given["needs"]) != len(needs):
             raise GhostError(f"{given['name']} needs {len(given['needs'])} manifests, --needs names {len(needs)}")
-        return cls(
-            given["name"],
-            given["step"],
-            importlib.import_module(given["module"]),
-            tuple(given["modules"]),
-            given["scale"],
-            given["settings"],
-            tuple(given["seeds"]),
-            given["reduced"],
-            [open_runs(path) for path in needs],
-            tuple(reads),
-            out.parent,
-        )
+        given |= {"module": importlib.import_module(given["module"]), "needs": [open_runs(path) for path in needs]}
+        return cls(**{key: given[key] for key in DECLARED}, reads=tuple(reads), folder=out.parent)
 
     @property
     def store(self) -> Store:
@@ -150,30 +139,7 @@ Step = Callable[[Job], Plan]
 
 def main(step: Step) -> None:
     """The command line of a step."""
-
-    def run(
-        experiment: str,
-        out: Path,
-        needs: tuple[Path, ...] = (),
-        reads: tuple[Path, ...] = (),
-        part: int = 1,
-        parts: int = 1,
-        done: Path | None = None,
-    ) -> None:
-        """Make the runs of an experiment.
-
-        Args:
-            experiment: the experiment as the study declares it at some scale, as JSON.
-            out: the manifest to write; the runs go beside it.
-            needs: the manifests of the experiments that it needs.
-            reads: the files of the repository that it reads.
-            part: with `parts` above 1, which share of the units to do: 1 to `parts`.
-            parts: how many jobs share the units.
-            done: with `parts` above 1, the file to write instead of the manifest.
-        """
-        execute(step, experiment, out, needs, reads, part=part, parts=parts, done=done)
-
-    exit_on_error(lambda: tyro.cli(run, description=step.__doc__))
+    exit_on_error(lambda: tyro.cli(partial(execute, step), description=step.__doc__))
 
 
 def execute(
@@ -182,18 +148,27 @@ def execute(
     out: Path,
     needs: Sequence[Path] = (),
     reads: Sequence[Path] = (),
-    *,
     part: int = 1,
     parts: int = 1,
     done: Path | None = None,
 ) -> None:
-    """Find or do the run of every seed, and write the manifest; or do one part of the units."""
+    """Find or do the run of every seed, and write the manifest; or do one part of the units.
+
+    Args:
+        experiment: the experiment as the study declares it at some scale, as JSON.
+        out: the manifest to write; the runs go beside it.
+        needs: the manifests of the experiments that it needs.
+        reads: the files of the repository that it reads.
+        part: which share of the units to do, 1 to `parts`.
+        parts: how many jobs share the units.
+        done: the file to write instead of the manifest when a part is done.
+    """
     if not 1 <= part <= parts:
         raise GhostError(f"part must be 1 to {parts}, got {part}")
     job = Job.open(experiment, out, needs, reads)
-    driver = Driver(job, step(job), part, parts)
+    driver = Driver(job, step(job))
     if done is not None:
-        write_json(done, driver.do_part())
+        write_json(done, driver.do_part(part, parts))
         return
     listed = [driver.record(seed) for seed in job.seeds]
     write_json(out, {"experiment": job.name, "scale": job.scale, "runs": listed})
@@ -203,8 +178,6 @@ def execute(
 class Driver:
     job: Job
     plan: Plan
-    part: int = 1
-    parts: int = 1
 
     def declared(self, seed: int) -> dict[str, Any]:
         """The fields of a record that are known before the run."""
@@ -299,8 +272,8 @@ class Driver:
             progress(len(made), len(items), split.summary([unit.value for unit in made]))
         return made
 
-    def do_part(self) -> list[str]:
-        """This job's share: of the units of each run that has any, of the seeds otherwise. Returns their addresses."""
+    def do_part(self, part: int, parts: int) -> list[str]:
+        """This job's share of the units of each run; returns their addresses."""
         addresses: list[str] = []
         for seed in self.job.seeds:
             record = self.declared(seed)
@@ -309,11 +282,9 @@ class Driver:
             split = self.plan.run(self.unit(seed, self.job.store.folder / self.job.step))
             if not isinstance(split, Split):
                 raise GhostError(f"{self.job.name}: a run of {self.job.step} has no parts")
-            share = list(split.items)[
-                len(split.items) * (self.part - 1) // self.parts : len(split.items) * self.part // self.parts
-            ]
-            made = self.do_items(split, record, {name: split.items[name] for name in share})
-            addresses += [kept.address for kept in made]
+            first, last = (len(split.items) * k // parts for k in (part - 1, part))
+            share = dict(list(split.items.items())[first:last])
+            addresses += [kept.address for kept in self.do_items(split, record, share)]
         return addresses
 
     def unit(self, seed: int, folder: Path) -> Unit:
