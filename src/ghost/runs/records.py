@@ -49,9 +49,11 @@ LOCK = ROOT.parents[1] / "requirements.lock"
 VERSIONS = ("numpy", "scipy", "torch", "snakemake", "lerobot", "transformers")  # shown; the lock's hash pins the rest
 IDENTITY = (
     "experiment",
+    "step",
+    "module",
     "scale",
     "settings",
-    "seeds",
+    "seed",
     "reduced",
     "stand_ins",
     "inputs",
@@ -126,10 +128,12 @@ def record_runs(
         outputs = {name: hashes(confined(folder, name)) for name in names}
         record = {
             "experiment": row["name"],
+            "step": row["step"],
+            "module": row["module"],
             "scale": row["scale"],
             "settings": dict(row["settings"]),
             "reduced": reduced,
-            "seeds": {"training": seed, "evaluation": None, "init_state": None, "policy_sampling": None},
+            "seed": seed,
             "stand_ins": sorted({*stand_ins, *outcome.stand_ins}),
             "inputs": input_hashes,
             "code": code,
@@ -246,6 +250,11 @@ class Run:
     run_id: str
     seed: int
     files: Mapping[str, str]  # name below the experiment's folder -> sha256
+
+    @property
+    def content(self) -> str:
+        """One hash over its files: what the runs that use this one record as their input."""
+        return hashlib.sha256(canonical(dict(self.files)).encode()).hexdigest()
 
     def record(self) -> dict[str, Any]:
         path = self.folder / f"seed{self.seed}" / "run.json"
