@@ -63,9 +63,9 @@ def metric_line(modules: Iterable[str], condition: str, metric: str) -> Line | N
 
 
 def _files(modules: Iterable[str]) -> list[Path]:
-    """The files of the modules, the last one first, since a step comes before its module; then what they import."""
+    """The files of an experiment's modules: its own module, its step, what else it uses; then all that these import."""
     names = tuple(modules)
-    own = [path for name in reversed(names) if (path := module_path(name))]
+    own = [path for name in (*names[1:2], *names[:1], *names[2:]) if (path := module_path(name))]
     return list(dict.fromkeys([*own, *sources(*names, science=True)]))
 
 

@@ -51,7 +51,8 @@ def _because(first: Path, a: dict[str, Any], second: Path, b: dict[str, Any]) ->
         if sorted(ours) != sorted(theirs):
             said.append(f"{name}: seeds {sorted(ours)} and {sorted(theirs)}")
         said += [text for seed in sorted({*ours} & {*theirs}) for text in _unlike(name, ours[seed], theirs[seed])]
-    return list(dict.fromkeys(said)) or ["the same code, settings and inputs: look at host and library versions"]
+    nothing = "the same code, settings and inputs: look at host and library versions"
+    return list(dict.fromkeys(said)) or [nothing if a["experiment"] else f"the code of {a['metric']}"]
 
 
 def _records(folder: Path, experiment: str) -> dict[int, dict[str, Any]]:

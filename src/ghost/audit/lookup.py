@@ -265,10 +265,13 @@ def _value(run: Run, estimator: str, condition: str, metric: str) -> str:
 def _lineage(build: Build, run_ids: list[str]) -> list[str]:
     """The runs below, an experiment at a time: what they share, then the run of each seed."""
     below: dict[str, list[Run]] = {}
+    gone: dict[str, str] = {}
     for depth, run in build.lineage(run_ids):
         if depth:
             below.setdefault(run.folder.name, []).append(run)
-    lines = []
+        used = {name: entry.get("run_id") for name, entry in build.records[run.run_id]["inputs"].items()}
+        gone |= {name: run_id for name, run_id in used.items() if run_id and run_id not in build.runs}
+    lines = [f"  {name} {run_id}: no manifest lists this run any more" for name, run_id in gone.items()]
     for experiment, runs in below.items():
         records = [build.records[run.run_id] for run in runs]
         steps, codes, hosts, reduced = (
@@ -294,6 +297,8 @@ def _everything(build: Build, run: Run) -> list[str]:
         f"  command   {' '.join(record['command'])}",
         f"  time      {record['start']}, {record['wall_s']} s, {record['peak_memory_mb']} MB at the peak",
     ]
+    if "units" in record:
+        lines.append(f"  units     {record['units']['all']}, of which {record['units']['new']} were new")
     lines += [f"  {name:9} {text}" for name, text in _facts(record).items() if text and name != "reduced"]
     lines += [f"  reduced   {text}" for text in reduced]
     lines += [f"  fact      {name} {canonical(value)}" for name, value in record.get("facts", {}).items()]
