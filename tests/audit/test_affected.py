@@ -88,6 +88,17 @@ def test_other_ways_to_name_runs(build):
         affected(build, Query(host="node2"))
 
 
+def test_one_corrected_p_value_rests_on_all_of_its_table(build):
+    run, other = build.manifests["cvae_offline"][0].run_id, build.manifests["ghost_basin_curriculum_offline"][0].run_id
+    corrected = [
+        cell(f"{name}/holm_p", "0.1", 0.1, estimator="holm_p", runs=[behind])
+        for name, behind in (("tab:lightweight/CVAE", run), ("tab:lightweight/MLP", other), ("tab:ablation/x", other))
+    ]
+    write_cells(build.config, *corrected, cell("tab:lightweight/MLP/p", "0.1", 0.1, runs=[other]))
+    found = affected(build, Query(run=run))
+    assert found.cells == ["tab:lightweight/CVAE/holm_p", "tab:lightweight/MLP/holm_p"]
+
+
 def test_a_run_that_no_cell_uses_affects_none(build):
     write_cells(build.config, cell("tab:lightweight/CVAE/test_mse", "1", mse("cvae_offline", 42)))
     found = affected(build, Query(seed=7))

@@ -47,10 +47,19 @@ def affected(build: Build, query: Query) -> Affected:
         asked = ", ".join(f"{name} {value}" for name, value in asdict(query).items() if value not in ("", None))
         raise GhostError(f"no run with {asked}{did_you_mean(asked.split(' ')[-1], known)}")
     reached = build.above(start)
-    cells = [identity for identity, cell in build.cells.items() if reached & set(cell["runs"])]
+    cells = _cells(build, reached)
     above = [run_id for run_id in build.runs if run_id in reached and run_id not in start]
     artefacts = list(dict.fromkeys(identity.split("/")[0] for identity in cells))
     return Affected(start, above, cells, artefacts, _sentences(build, set(cells)))
+
+
+def _cells(build: Build, runs: set[str]) -> list[str]:
+    """The cells that rest on runs. Holm's correction of one p rests on all those of its figure or table."""
+    touched = {identity for identity, cell in build.cells.items() if runs & set(cell["runs"])}
+    corrected = [identity for identity, cell in build.cells.items() if cell["estimator"] == "holm_p"]
+    families = {identity.split("/")[0] for identity in corrected if identity in touched}
+    touched |= {identity for identity in corrected if identity.split("/")[0] in families}
+    return [identity for identity in build.cells if identity in touched]
 
 
 def _sentences(build: Build, cells: set[str]) -> list[str]:
