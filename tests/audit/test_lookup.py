@@ -121,6 +121,17 @@ def test_a_comparison_names_its_other_side(config):
         assert re.search(rf"^  {run.run_id} +{run.seed} +{mse(run.folder.name, run.seed)!r} ", text, re.MULTILINE)
 
 
+def test_what_both_sides_share_is_said_once_and_a_lack_is_said(config):
+    text = lookup(config, "tab:lightweight/CVAE/p")
+    assert text.count("  stand-ins ") == text.count("  machine ") == 1
+    measured, reduced = {("all", "mse"): 1.0}, {"tasks": {"here": 1, "paper": 2}}
+    ours = write_run(config, "cvae_offline", 42, "evaluate", OFFLINE, measured, reduced=reduced)
+    theirs = write_run(config, "ghost_basin_curriculum_offline", 42, "evaluate", OFFLINE, measured, reduced={})
+    change(config, "tab:lightweight/CVAE/p", runs=[ours, theirs])
+    found = re.findall(r"^  reduced +(.*)$", lookup(config, "tab:lightweight/CVAE/p"), re.MULTILINE)
+    assert found == ["tasks 1 (paper: 2)", "none"]
+
+
 def test_the_other_side_may_be_another_metric_of_the_same_runs(config):
     runs = read_cells(config.data / "cells.jsonl")[CVAE]["runs"]
     other = {"against": "cvae_offline", "against_metric": "cosine", "estimator": "ratio"}

@@ -197,7 +197,8 @@ def _runs(build: Build, cell: Record, experiment: str, condition: str, metric: s
     shared = {name: text for name, text in facts[0].items() if all(fact[name] == text for fact in facts)}
     again = ", the rest as above" if said else ""
     lines = [f"{len(runs)} run{'s' * (len(runs) > 1)} of {experiment}, in {runs[0].folder}{again}"]
-    lines += [line for name, text in shared.items() if said.get(name) != text for line in _lines(f"  {name}", text)]
+    news = {name: text or ("none" if said else "") for name, text in shared.items() if said.get(name) != text}
+    lines += [line for name, text in news.items() for line in _lines(f"  {name}", text)]
     said |= shared
     head = ["run", "seed", _named(condition, metric) if cell["estimator"] != "runs" else "", "start", "wall_s"]
     table = [head]
