@@ -1,19 +1,46 @@
-"""`ghost`: the command line for people. Steps of the pipeline are `python -m ghost.<step>`, called by Snakemake."""
+"""`ghost`: the command line for people. Snakemake runs the steps of the pipeline as `python -m ghost.steps.<step>`."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
 from ghost.errors import exit_on_error
 
+Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]  # may be left out
+DESCRIPTION = """Commands for the Ghost pipeline. Snakemake makes the report (`make paper` on a laptop); these commands
+find things in it, check it and pack it. Start with
+
+  ghost list                                  what there is: experiments, figures, tables, decoders, steps
+  ghost audit 0.0281                          where a number of the PDF comes from: its cell, code and runs
+  ghost audit tab:lightweight/CVAE/test_mse   the same, by the name of the cell
+  ghost claims                                how the numbers compare with those that the article prints
+
+Each command explains its options with --help."""
+
+
+def list_names(what: Name = "", filter: str = "", scale: str = "laptop") -> None:
+    """List experiments, figures, tables, decoders and steps.
+
+    Args:
+        what: experiments, figures, tables, decoders or steps; without it, how many there are of each.
+        filter: show only the lines that contain this text; without NAME, those of every kind.
+        scale: the build whose seeds and runs to show: smoke, laptop, closed_loop or paper.
+    """
+    from ghost.audit.listing import listing
+    from ghost.study.builds import load
+
+    print(listing(load({"scale": scale}), what, filter))
+
 
 def audit(
-    cell: tyro.conf.Positional[str] = "",
+    cell: Name = "",
+    full: bool = False,
     scale: str = "laptop",
     run: str = "",
     seed: int | None = None,
@@ -25,44 +52,48 @@ def audit(
     diff: tuple[Path, Path] | None = None,
     json: bool = False,
 ) -> int:
-    """Which runs produced a number, and which numbers a run produced.
+    """Find the code and the runs behind a number, or every number and sentence that rests on a run.
 
     Args:
-        cell: a cell such as fig:switch_speed/ghost_n5/steps_to_converge, or a prefix such as fig:switch_speed.
-        scale: smoke, laptop, closed_loop or paper.
-        run: everything that rests on the run whose id begins so.
-        seed: everything that rests on runs with this seed.
-        host: everything that rests on runs of this machine.
-        gpu: everything that rests on runs on this GPU: its UUID or model.
-        commit: everything that rests on runs of the commit that begins so.
-        file: everything that rests on runs that read, wrote or ran this file: a path or the beginning of a sha256.
-        verify: hash every file, compute every cell anew, compare with the text of the PDF; exit code 1 on a problem.
-        diff: two builds, such as data/laptop here and in another checkout: which cells differ, and why.
-        json: the answer as JSON.
+        cell: explain the cell that shows this number (0.0281), or that has this name (tab:lightweight/CVAE/test_mse);
+            list the cells whose names begin like this (tab:lightweight, fig:).
+        full: print the whole record of each run: sources, inputs and outputs with their hashes.
+        scale: the build to look into: smoke, laptop, closed_loop or paper.
+        run: list what rests on the run whose id begins like this.
+        seed: list what rests on the runs with this seed.
+        host: list what rests on the runs of this machine, such as node17.
+        gpu: list what rests on the runs on this GPU, given by its UUID or model.
+        commit: list what rests on the runs of the commit that begins like this.
+        file: list what rests on the runs that read, wrote or executed this file, given by its path or the beginning of
+            its sha256.
+        verify: hash every file, compute every cell again, compare with the text of the PDF; exit code 1 on a problem.
+        diff: compare two builds, such as data/laptop here and in another checkout; list the cells that differ, and why.
+        json: print the answer as JSON.
     """
     from ghost.audit.affected import Query
     from ghost.audit.answer import answer
     from ghost.study.builds import load
 
     query = Query(run, seed, host, gpu, commit, file)
-    text, code = answer(load({"scale": scale}), cell, query, verify=verify, diff=diff, json=json)
+    text, code = answer(load({"scale": scale}), cell, query, full=full, verify=verify, diff=diff, json=json)
     print(text)
     return code
 
 
 def claims(
-    claim: tyro.conf.Positional[str] = "",
+    claim: Name = "",
     scale: str = "laptop",
     json: bool = False,
     fail_on: tuple[str, ...] = ("different",),
 ) -> int:
-    """What our cells say to every number that the article publishes; exit code 1 if any verdict is in --fail-on.
+    """Compare our cells with every number that the article prints; exit code 1 if a verdict is one of --fail-on.
 
     Args:
-        claim: a claim such as tab:lightweight/CVAE/p, a prefix, or a verdict; all, counted, if left out.
-        scale: smoke, laptop, closed_loop or paper.
-        json: every verdict as JSON.
-        fail_on: verdicts that fail; `--fail-on different inconsistent` for more.
+        claim: a claim such as tab:lightweight/CVAE/p, the beginning of claims, or a verdict such as different; without
+            it, how many claims have each verdict.
+        scale: the build to compare: smoke, laptop, closed_loop or paper.
+        json: print every verdict as JSON.
+        fail_on: the verdicts that give exit code 1, such as `--fail-on different inconsistent`.
     """
     import dataclasses
 
@@ -88,7 +119,7 @@ def lint(scale: str = "laptop") -> int:
     """Find typed numbers and unknown cells in the report's text.
 
     Args:
-        scale: whose cells to compare with.
+        scale: the build whose cells the text may cite: smoke, laptop, closed_loop or paper.
     """
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
@@ -99,10 +130,10 @@ def lint(scale: str = "laptop") -> int:
 
 
 def ready(scale: str = "laptop") -> int:
-    """What keeps the report from being camera-ready; exit code 1 if anything does.
+    """List what keeps the report from being camera-ready; exit code 1 if anything does.
 
     Args:
-        scale: smoke, laptop, closed_loop or paper.
+        scale: the build to check: smoke, laptop, closed_loop or paper.
     """
     from ghost.report.readiness import blockers
     from ghost.study.builds import load
@@ -116,8 +147,8 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
     """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
 
     Args:
-        out: the zip to write.
-        scale: smoke, laptop, closed_loop or paper.
+        out: the zip file to write.
+        scale: the build to pack: smoke, laptop, closed_loop or paper.
     """
     from ghost.audit.bundle import bundle as write_bundle
     from ghost.study.builds import load
@@ -126,11 +157,11 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
 
 
 def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
-    """What a build would cost: jobs, CPU and GPU hours, what is cached, the critical path.
+    """Estimate what a build costs: jobs, CPU and GPU hours, what is already there, the critical path.
 
     Args:
-        what: a figure or table such as fig:diagnostic, or paper.
-        scale: smoke, laptop, closed_loop or paper.
+        what: a figure or table such as fig:diagnostic, or `paper` for all.
+        scale: the build to estimate: smoke, laptop, closed_loop or paper.
     """
     from ghost.project.plan import plan as plan_artefact
     from ghost.study.builds import load
@@ -142,10 +173,10 @@ def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = N
     """Write a trained decoder as one ONNX file, which runs without Python.
 
     Args:
-        manifest: of a training, such as data/laptop/runs/ghost/manifest.json.
+        manifest: the manifest of a training, such as data/laptop/runs/ghost/manifest.json.
         out: the .onnx file to write.
-        seed: which of its runs; the first if left out.
-        samples: how many at a time: 1 on a robot.
+        seed: the seed of the run to export; without it, the first run.
+        samples: how many samples the file decodes at a time: 1 on a robot.
     """
     from ghost.training.export import export as write_file
 
@@ -159,14 +190,14 @@ def film(
     seed: int | None = None,
     out: Path = Path("film.mp4"),
 ) -> None:
-    """Play a recorded LIBERO episode again and film it; needs OpenGL.
+    """Play a recorded LIBERO episode again and film it; this needs OpenGL.
 
     Args:
-        manifest: of a rollout, such as data/laptop/runs/libero_mlp_rollout/manifest.json.
-        task: 0 to 9.
-        trial: which of the task's.
-        seed: of the training; the first when left out.
-        out: the video to write, .mp4.
+        manifest: the manifest of a rollout, such as data/laptop/runs/libero_mlp_rollout/manifest.json.
+        task: the number of the task, 0 to 9.
+        trial: the number of the trial, from 0.
+        seed: the seed of the training; without it, the first one.
+        out: the .mp4 file to write.
     """
     os.environ.setdefault("MUJOCO_GL", "glfw" if "DISPLAY" in os.environ else "egl")  # MuJoCo reads it when imported
     from ghost.libero.film import film as film_episode
@@ -175,17 +206,17 @@ def film(
 
 
 def dvc() -> None:
-    """Write dvc.yaml from the table: a stage per experiment, figure and table, and one for the paper."""
+    """Write dvc.yaml from the study: a stage for each experiment, figure and table, and one for the paper."""
     from ghost.project.dvc import write_stages
 
     write_stages(Path("dvc.yaml"))
 
 
-def snapshot(stage: tyro.conf.Positional[str] = "") -> None:
-    """Keep what Snakemake knows about a stage's files, beside them (every DVC stage ends with this).
+def snapshot(stage: Name = "") -> None:
+    """Save what Snakemake knows about the files of a DVC stage; every stage ends with this.
 
     Args:
-        stage: a stage of dvc.yaml, such as fig_switch_speed; all of them when left out, after `snakemake all`.
+        stage: a stage of dvc.yaml, such as fig_switch_speed; without it, all stages, after `snakemake all`.
     """
     from ghost.project.dvc import find_stage, stages
     from ghost.project.snapshots import take
@@ -195,14 +226,14 @@ def snapshot(stage: tyro.conf.Positional[str] = "") -> None:
 
 
 def restore() -> None:
-    """After `git clone` and `dvc pull`: verify every file, and let Snakemake know them, so that nothing is rerun."""
+    """After `git clone` and `dvc pull`: verify all files and register them with Snakemake, so that nothing is rerun."""
     from ghost.project.snapshots import restore as restore_folder
 
     print(restore_folder(Path("data/laptop/snapshots")))
 
 
 def lock() -> None:
-    """Pin what is installed here: write requirements.lock, and from it and groot.lock what conda reads."""
+    """Pin the installed packages: write requirements.lock, and the files for conda from it and from groot.lock."""
     from ghost.project.lock import write_lock
 
     envs = Path("workflow/envs")
@@ -211,6 +242,7 @@ def lock() -> None:
 
 def main() -> None:
     commands: dict[str, Callable[..., Any]] = {
+        "list": list_names,
         "audit": audit,
         "claims": claims,
         "lint": lint,
@@ -224,7 +256,12 @@ def main() -> None:
         "restore": restore,
         "lock": lock,
     }
-    exit_on_error(lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="ghost"))
+    asked = sys.argv[1:]
+    if asked in ([], ["audit"]):  # no question: explain the command
+        asked.append("--help")
+    options = (tyro.conf.FlagCreatePairsOff,)  # no --no-json beside --json
+    run = tyro.extras.subcommand_cli_from_dict
+    exit_on_error(lambda: run(commands, prog="ghost", description=DESCRIPTION, args=asked, config=options))
 
 
 if __name__ == "__main__":

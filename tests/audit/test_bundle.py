@@ -114,13 +114,18 @@ def test_it_reaches_the_number(graph):
     cell = graph["#cell/tab:lightweight/CVAE/test_mse"]
     assert cell["@type"] == "PropertyValue"
     assert isinstance(cell["value"], float)
-    rows = [source["@id"] for source in cell["isBasedOn"]]
-    assert len(rows) == 2
-    producers = [a for a in of_type(graph, "CreateAction") if {"@id": rows[0]} in a["result"]]
-    assert [producer["name"] for producer in producers] == ["cvae_offline, seed 42"]
-    manifests = [source["@id"] for source in producers[0]["object"] if source["@id"].endswith("cvae/manifest.json")]
-    trained = [a["name"] for a in of_type(graph, "CreateAction") if {"@id": manifests[0]} in a["result"]]
-    assert "cvae, seed 42" in trained
+    measured = [source["@id"] for source in cell["isBasedOn"]]
+    assert len(measured) == 2
+    actions = of_type(graph, "CreateAction")
+    (producer,) = [action for action in actions if {"@id": measured[0]} in action["result"]]
+    assert producer["name"] == "cvae_offline, seed 42"
+    used = [source["@id"] for source in producer["object"]]
+    makers = {
+        action["name"] for action in actions if {"@id": "data/smoke/runs/cvae/seed42/measured.csv"} in action["result"]
+    }
+    assert makers == {"cvae, seed 42"}
+    assert "data/smoke/runs/cvae/seed42/measured.csv" in used
+    assert "data/smoke/runs/cvae/seed123/measured.csv" not in used  # the run of its own seed alone
 
 
 def test_the_citation_file_has_what_is_required(root):

@@ -11,8 +11,8 @@ import pytest
 
 from ghost.audit.affected import Query, affected
 from ghost.audit.answer import answer
-from ghost.audit.build import Build, sentences_of
-from ghost.audit.compare import compare
+from ghost.audit.build import Build
+from ghost.audit.lookup import NO_METRIC, explain
 from ghost.audit.verify import verify
 from ghost.errors import GhostError
 from ghost.files import read_json, sha256, write_json
@@ -65,23 +65,23 @@ def test_a_changed_checkpoint_is_named(config, keep):
     assert f"files {path}: was changed" in said(config, "runs")
 
 
-def test_an_edited_results_row_is_named_also_when_every_hash_was_mended(config, keep):
+def test_an_edited_value_is_named_also_when_every_hash_was_mended(config, keep):
     folder = keep(RUNS / "cvae_offline")
-    rows, manifest = folder / "seed42/measured.csv", folder / "manifest.json"
-    lines = rows.read_text().splitlines()
+    values, manifest = folder / "seed42/measured.csv", folder / "manifest.json"
+    lines = values.read_text().splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("all,mse,"))
     lines[at] = "all,mse,0.001," + lines[at].split(",")[-1]
-    rows.write_text("\n".join(lines) + "\n")
-    assert f"files {rows}: was changed" in said(config, "runs")
+    values.write_text("\n".join(lines) + "\n")
+    assert f"files {values}: was changed" in said(config, "runs")
     record = read_json(folder / "seed42/run.json")
-    record["outputs"]["measured.csv"]["sha256"] = sha256(rows)
+    record["outputs"]["measured.csv"]["sha256"] = sha256(values)
     write_json(folder / "seed42/run.json", record)
     listing = read_json(manifest)
-    listing["runs"][0]["files"]["seed42/measured.csv"] = sha256(rows)
+    listing["runs"][0]["files"]["seed42/measured.csv"] = sha256(values)
     write_json(manifest, listing)
     found = said(config, "cells")
-    assert "tab:lightweight/CVAE/test_mse does not recompute from the raw rows" in found
-    assert "results.csv: is not what the raw rows give" in found
+    assert "tab:lightweight/CVAE/test_mse does not recompute from the measured values" in found
+    assert "results.csv: is not what the measured values give" in found
 
 
 def test_a_number_edited_in_the_tex_is_named(config, keep):
@@ -132,10 +132,12 @@ def test_a_swap_that_the_manifest_follows_is_named_too(config, keep):
 
 def test_a_stale_feature_cache_is_named(config, keep):
     manifest = keep(RUNS / "dual_arm_features/manifest.json")
-    manifest.write_text(manifest.read_text() + "\n")
+    listing = read_json(manifest)
+    listing["runs"][0]["files"]["seed0/measured.csv"] = "0" * 64
+    write_json(manifest, listing)
     found = said(config, "runs")
     assert "inputs data/smoke/runs/ghost/seed42/run.json: is stale" in found
-    assert "dual_arm_features/manifest.json has changed since" in found
+    assert "the files of dual_arm_features/seed0 have changed since" in found
 
 
 def test_a_pdf_from_another_build_is_named(config, keep):
@@ -188,16 +190,15 @@ def test_a_cell_leads_down_to_the_demonstrations(config):
     assert below[0] == (0, "cvae_offline")
     assert (1, "cvae") in below
     assert (2, "dual_arm") in below
-    records = json.loads(
-        answer(config, "tab:lightweight/CVAE/test_mse", Query(), verify=False, diff=None, json=True)[0]
-    )[0]["records"]
+    text, _ = answer(config, "tab:lightweight/CVAE/test_mse", Query(), json=True)
+    records = json.loads(text)[0]["records"]
     assert {record["experiment"] for record in records} >= {"cvae", "dual_arm_features", "dual_arm"}
 
 
-def test_two_builds_are_compared_and_the_difference_is_explained(config, tmp_path):
+def test_two_builds_are_compared_and_one_question_is_asked_at_a_time(config, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(config.data, other, ignore=shutil.ignore_patterns("*.safetensors", "*.parquet", "paper", "figures"))
-    assert compare(config.data, other) == []
+    assert answer(config, "", Query(), diff=(config.data, other)) == ("no cell differs", 0)
     cells = other / "cells.jsonl"
     cells.write_text(
         "".join(
@@ -205,22 +206,18 @@ def test_two_builds_are_compared_and_the_difference_is_explained(config, tmp_pat
             for line in cells.read_text().splitlines(keepends=True)
         )
     )
-    path = next((other / "runs/switch_speed").glob("seed*/run.json"))
-    record = read_json(path)
-    record["settings"]["dt"] = 0.15
-    write_json(path, record)
-    (difference,) = compare(config.data, other)
-    assert (difference.first, difference.second) == ("10", "11")
-    assert difference.because == ["switch_speed: dt 0.16 and 0.15"]
-    text, code = answer(config, "", Query(), verify=False, diff=(config.data, other), json=False)
+    text, code = answer(config, "", Query(), diff=(config.data, other))
     assert "1 cells differ" in text
     assert code == 1
-    with pytest.raises(GhostError, match="ask for a cell"):
-        answer(config, "", Query(), verify=False, diff=None, json=False)
+    with pytest.raises(GhostError, match="ask one thing"):
+        answer(config, "", Query())
+    with pytest.raises(GhostError, match="ask one thing"):
+        answer(config, "tab:", Query(seed=42))
 
 
-def test_sentences_are_found_with_what_they_cite(tmp_path):
-    path = tmp_path / "x.tex"
-    path.write_text("First. Then \\cell{a/b} is\nbelow \\cell{a/c}. % \\cell{no}\n\n\\holds{p}{Order holds.} Last.\n")
-    found = sentences_of(path)
-    assert [(sentence.line, sentence.cites) for sentence in found] == [(1, ("a/b", "a/c")), (4, ("holds:p",))]
+def test_every_cell_can_be_explained(config):
+    build = Build.open(config)
+    for cell in build.cells.values():
+        text = explain(build, cell)
+        assert text.startswith(f"cell       {cell['id']}\n")
+        assert cell["estimator"] in NO_METRIC or "\ncomputed   src/ghost/" in text

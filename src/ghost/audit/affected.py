@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ghost.audit.build import Build
+from ghost.audit.build import VERDICTS, Build
 from ghost.errors import GhostError, did_you_mean
+from ghost.runs.records import MANIFEST
 
 
 @dataclass(frozen=True)
 class Query:
-    """What to start from; every field that is given must match."""
+    """The runs to start from: those that match every field that is given."""
 
     run: str = ""  # the beginning of a run id
     seed: int | None = None
@@ -31,7 +32,7 @@ class Affected:
     runs: list[str]  # that match
     above: list[str]  # that rest on them
     cells: list[str]
-    artefacts: list[str]
+    artefacts: list[str]  # figures and tables that print these cells
     sentences: list[str]  # file:line: text
 
     def as_json(self) -> dict[str, Any]:
@@ -40,25 +41,39 @@ class Affected:
 
 def affected(build: Build, query: Query) -> Affected:
     """Everything that rests on the runs of a query."""
-    from ghost.claims.sentences import SENTENCES, cells_of, read_sentences  # with numpy, which a lookup does without
-
     start = [run_id for run_id in build.runs if _matches(build, run_id, query)]
     if not start:
         known = sorted({str(value) for run_id in build.runs for value in _known(build, run_id, query)})
         asked = ", ".join(f"{name} {value}" for name, value in asdict(query).items() if value not in ("", None))
         raise GhostError(f"no run with {asked}{did_you_mean(asked.split(' ')[-1], known)}")
     reached = build.above(start)
-    cells = [identity for identity, cell in build.cells.items() if reached & set(cell["runs"])]
-    bound = {f"holds:{s.id}": set(cells_of(s, build.cells)) for s in read_sentences(SENTENCES)}
-    touched = set(cells)
-    sentences = [
+    cells = _cells(build, reached)
+    above = [run_id for run_id in build.runs if run_id in reached and run_id not in start]
+    artefacts = list(dict.fromkeys(identity.split("/")[0] for identity in cells))
+    return Affected(start, above, cells, artefacts, _sentences(build, set(cells)))
+
+
+def _cells(build: Build, runs: set[str]) -> list[str]:
+    """The cells that rest on runs. Holm's correction of one p rests on all those of its figure or table."""
+    touched = {identity for identity, cell in build.cells.items() if runs & set(cell["runs"])}
+    corrected = [identity for identity, cell in build.cells.items() if cell["estimator"] == "holm_p"]
+    families = {identity.split("/")[0] for identity in corrected if identity in touched}
+    touched |= {identity for identity in corrected if identity.split("/")[0] in families}
+    return [identity for identity in build.cells if identity in touched]
+
+
+def _sentences(build: Build, cells: set[str]) -> list[str]:
+    """The sentences that use one of the cells: by itself, in a predicate, or in a count of verdicts."""
+    from ghost.claims.ledger import read_ledger  # these load what a lookup does without
+    from ghost.claims.sentences import SENTENCES, cells_of, read_sentences
+
+    uses = {f"holds:{sentence.id}": set(cells_of(sentence, build.cells)) for sentence in read_sentences(SENTENCES)}
+    uses[VERDICTS] = {identity for claim in read_ledger().claims.values() for identity in claim.cell}
+    return [
         f"{sentence.path}:{sentence.line}: {sentence.text}"
         for sentence in build.sentences()
-        if any(cited in touched or bound.get(cited, set()) & touched for cited in sentence.cites)
+        if any(cells & uses.get(cited, {cited}) for cited in sentence.cites)
     ]
-    artefacts = list(dict.fromkeys(identity.split("/")[0] for identity in cells))
-    above = [run_id for run_id in build.runs if run_id in reached and run_id not in start]
-    return Affected(start, above, cells, artefacts, sentences)
 
 
 def _matches(build: Build, run_id: str, query: Query) -> bool:
@@ -66,7 +81,7 @@ def _matches(build: Build, run_id: str, query: Query) -> bool:
     gpus = [text for gpu in record["gpus"] for text in gpu.values()]
     return (
         run_id.startswith(query.run)
-        and query.seed in (None, build.runs[run_id].seed)
+        and query.seed in (None, record["seed"])
         and query.host in ("", record["host"])
         and (not query.gpu or any(query.gpu in text for text in gpus))
         and (record["commit"] or "").startswith(query.commit)
@@ -75,24 +90,25 @@ def _matches(build: Build, run_id: str, query: Query) -> bool:
 
 
 def _has_file(build: Build, run_id: str, name: str) -> bool:
-    for path, entry in _files(build, run_id).items():
+    for path, digest in _files(build, run_id).items():
         if path == name or path.endswith(f"/{name}") or name.endswith(f"/{path}"):
             return True
-        if len(name) >= 8 and entry["sha256"].startswith(name):
+        if len(name) >= 8 and digest.startswith(name):
             return True
     return False
 
 
-def _files(build: Build, run_id: str) -> dict[str, dict[str, str]]:
-    """What a run read and wrote, and the code it ran, as paths from the root."""
+def _files(build: Build, run_id: str) -> dict[str, str]:
+    """The files that a run read and wrote, its code and its manifest: path from the root -> sha256."""
     record, run = build.records[run_id], build.runs[run_id]
-    outputs = {str(run.folder / f"seed{run.seed}" / name): entry for name, entry in record["outputs"].items()}
-    code = {str(Path("src", name)): entry for name, entry in record["code"]["files"].items()}
-    return {**record["inputs"], **outputs, **code}
+    inputs = {name: entry["sha256"] for name, entry in record["inputs"].items()}
+    outputs = {str(run.folder / f"seed{run.seed}" / name): entry["sha256"] for name, entry in record["outputs"].items()}
+    code = {str(Path("src", name)): entry["sha256"] for name, entry in record["code"]["files"].items()}
+    return {**inputs, **outputs, **code, str(run.folder / MANIFEST): ""}
 
 
 def _known(build: Build, run_id: str, query: Query) -> list[Any]:
-    """What the field in question is for some run: to suggest."""
+    """Values of the field that the query asks for: to suggest one."""
     record = build.records[run_id]
     if query.host:
         return [record["host"]]
@@ -102,19 +118,17 @@ def _known(build: Build, run_id: str, query: Query) -> list[Any]:
         return [record["commit"]]
     if query.file:
         return list(_files(build, run_id))
-    return [build.runs[run_id].seed] if query.seed is not None else [run_id]
+    return [record["seed"]] if query.seed is not None else [run_id]
 
 
 def report(build: Build, found: Affected) -> str:
     """For people."""
 
     def names(run_ids: list[str]) -> list[str]:
-        return [
-            f"  {run_id}  {build.records[run_id]['experiment']}, seed {build.runs[run_id].seed}" for run_id in run_ids
-        ]
+        return [f"  {run_id}  {build.runs[run_id].folder.name}, seed {build.runs[run_id].seed}" for run_id in run_ids]
 
     lines = [f"runs       {len(found.runs)}", *names(found.runs)]
-    lines += [f"resting on them: {len(found.above)} more", *names(found.above)]
+    lines += [f"runs that rest on them  {len(found.above)}", *names(found.above)]
     lines += [f"cells      {len(found.cells)}", *(f"  {identity}" for identity in found.cells)]
     lines += [f"figures and tables  {len(found.artefacts)}", *(f"  {identity}" for identity in found.artefacts)]
     lines += [f"sentences  {len(found.sentences)}", *(f"  {sentence}" for sentence in found.sentences)]

@@ -1,4 +1,4 @@
-"""What `ghost audit` answers: text or JSON, and an exit code."""
+"""What `ghost audit` prints: text or JSON, and its exit code."""
 
 from __future__ import annotations
 
@@ -12,14 +12,24 @@ from ghost.study.builds import Config
 
 
 def answer(
-    config: Config, cell: str, query: affected.Query, *, verify: bool, diff: tuple[Path, Path] | None, json: bool
+    config: Config,
+    cell: str,
+    query: affected.Query,
+    *,
+    full: bool = False,
+    verify: bool = False,
+    diff: tuple[Path, Path] | None = None,
+    json: bool = False,
 ) -> tuple[str, int]:
-    """One question at a time: a cell, the way back, a verification or a comparison."""
+    """Answer one question: about a cell, the way back from runs, a verification or a comparison of builds."""
     asked = [bool(cell), query.given, verify, diff is not None]
     if sum(asked) != 1:
-        raise GhostError("ask for a cell, for one of --run --seed --host --gpu --commit --file, for --verify or --diff")
+        raise GhostError(
+            "ask one thing: a cell or a number, or some of --run --seed --host --gpu --commit --file, or --verify,"
+            " or --diff"
+        )
     if cell:
-        return (canonical(lookup.as_json(config, cell)) if json else lookup.lookup(config, cell)), 0
+        return (canonical(lookup.as_json(config, cell)) if json else lookup.lookup(config, cell, full=full)), 0
     if diff is not None:
         differences = compare.compare(*diff)
         return (canonical(compare.as_json(differences)) if json else compare.report(differences)), bool(differences)
@@ -31,7 +41,7 @@ def answer(
 
 
 def _verified(config: Config, *, json: bool) -> tuple[str, int]:
-    from ghost.audit import verify  # with the libraries for PDF and tables, which take a while to load
+    from ghost.audit import verify  # it loads the libraries that read a PDF, which takes a while
 
     problems = verify.verify(config)
     return (canonical(verify.as_json(problems)) if json else verify.report(problems)), bool(problems)

@@ -1,8 +1,4 @@
-"""Everything that a build has: its cells, its runs with their records, and what each rests on.
-
-A run rests on runs of the experiments that its record names as inputs: on the one with its own seed where there are
-several, as the steps pair them, otherwise on all of them (an ensemble, one feature cache for every seed).
-"""
+"""A finished build: its cells, its runs with their records, the runs that each run used, and the report's sentences."""
 
 from __future__ import annotations
 
@@ -15,10 +11,13 @@ from typing import Any
 
 from ghost.errors import GhostError
 from ghost.report.cells import read_cells
-from ghost.runs.records import MANIFEST, Run, open_runs
+from ghost.runs.records import Run, open_runs
 from ghost.study.builds import Config
 
-SECTIONS = Path("paper/sections")
+PAPER = Path("paper")
+CITED = re.compile(r"\\cell\{([^{}]*)\}|\\verdicts\{[^{}]*\}")
+HOLDS = re.compile(r"\\holds\{([^{}]*)\}\{")
+VERDICTS = "verdicts"  # what a sentence cites that counts verdicts
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,11 @@ class Sentence:
     path: str
     line: int
     text: str
-    cites: tuple[str, ...]  # cells, and predicates as holds:<id>
+    cites: tuple[str, ...]  # cells; predicates as holds:<id>; the counts of verdicts as VERDICTS
 
 
 class Records(dict[str, dict[str, Any]]):
-    """Records by run id, each read when it is asked for."""
+    """Records by run id. Each is read when it is first used."""
 
     def __init__(self, runs: dict[str, Run]) -> None:
         super().__init__()
@@ -50,14 +49,14 @@ class Build:
 
     @classmethod
     def open(cls, config: Config) -> Build:
-        listed = {row.name: config.manifest(row.name) for row in config.experiments}
+        listed = {experiment.name: config.manifest(experiment.name) for experiment in config.experiments}
         return cls(config, {name: open_runs(path) for name, path in listed.items() if path.exists()})
 
     @cached_property
     def cells(self) -> dict[str, dict[str, Any]]:
         path = self.config.data / "cells.jsonl"
         if not path.exists():
-            raise GhostError(f"no {path} yet; `snakemake all` makes it")
+            raise GhostError(f"there is no {path} yet; `snakemake all` makes it")
         return read_cells(path)
 
     @cached_property
@@ -69,18 +68,12 @@ class Build:
         return Records(self.runs)
 
     def rests_on(self, run_id: str) -> list[Run]:
-        """The runs that are inputs of a run."""
-        found: list[Run] = []
-        for name in self.records[run_id]["inputs"]:
-            path = Path(name)
-            if path.name == MANIFEST:
-                others = self.manifests.get(path.parent.name, [])
-                same = [other for other in others if other.seed == self.runs[run_id].seed]
-                found += same if len(others) > 1 and same else others
-        return found
+        """The runs that a run used, as its record names them. A run that no manifest lists any more is left out."""
+        named = [entry["run_id"] for entry in self.records[run_id]["inputs"].values() if "run_id" in entry]
+        return [self.runs[name] for name in named if name in self.runs]
 
     def lineage(self, run_ids: Iterable[str]) -> Iterator[tuple[int, Run]]:
-        """The runs below some runs, each once, with how far below: down to the demonstrations."""
+        """Some runs (depth 0) and all runs below them, each once: down to the demonstrations."""
         seen: set[str] = set()
         level = [self.runs[run_id] for run_id in run_ids]
         depth = 0
@@ -94,30 +87,41 @@ class Build:
     def above(self, run_ids: Iterable[str]) -> set[str]:
         """Some runs and all that rest on them."""
         reached = set(run_ids)
-        parents = {run_id: {other.run_id for other in self.rests_on(run_id)} for run_id in self.runs}
+        used = {run_id: {other.run_id for other in self.rests_on(run_id)} for run_id in self.runs}
         while True:
-            more = {run_id for run_id, rests in parents.items() if rests & reached} - reached
+            more = {run_id for run_id, rests in used.items() if rests & reached} - reached
             if not more:
                 return reached
             reached |= more
 
     def sentences(self) -> list[Sentence]:
-        return [sentence for path in sorted(SECTIONS.glob("*.tex")) for sentence in sentences_of(path)]
+        """The sentences of every text file of the report that cite something. Generated files are no text."""
+        written = sorted(path for path in PAPER.rglob("*.tex") if not path.is_relative_to(PAPER / "generated"))
+        return [sentence for path in written for sentence in sentences_of(path)]
 
 
 def sentences_of(path: Path) -> list[Sentence]:
-    """The sentences of a section that cite cells."""
+    r"""The sentences of a file that cite cells, captions included. \holds{...}{...} may go over several sentences."""
     text = re.sub(r"(?<!\\)%.*", "", path.read_text(encoding="utf-8"))
+    bound = [(match.start(), _closing(text, match.end()), match[1]) for match in HOLDS.finditer(text)]
     found, start = [], 0
     for match in [*re.finditer(r"(?<=[.:?])\}?\s+(?=[A-Z\\$])|\n\s*\n", text), None]:
         end = match.start() if match else len(text)
         piece = text[start:end]
-        cites = [
-            f"holds:{name[2]}" if name[1] == "holds" else name[2]
-            for name in re.finditer(r"\\(cell|holds)\{([^{}]*)\}", piece)
-        ]
+        cites = [named[1] or VERDICTS for named in CITED.finditer(piece)]
+        cites += [f"holds:{name}" for first, last, name in bound if first < end and start < last]
         if cites:
             line = text.count("\n", 0, start + len(piece) - len(piece.lstrip())) + 1
             found.append(Sentence(str(path), line, " ".join(piece.split()), tuple(dict.fromkeys(cites))))
         start = match.end() if match else end
     return found
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the brace ends that was opened just before `start`."""
+    depth = 1
+    for brace in re.finditer(r"(?<!\\)[{}]", text[start:]):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return start + brace.start()
+    return len(text)

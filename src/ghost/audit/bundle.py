@@ -18,13 +18,13 @@ from ghost.errors import GhostError
 from ghost.files import atomic, sha256
 from ghost.study.builds import Config
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can tell
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 CODE = ("Snakefile", "requirements.lock", "pyproject.toml", "CITATION.cff", "README.md")
 CODE_FOLDERS = (("src/ghost", "*.py"), ("workflow/rules", "*.smk"), ("paper", "*.yaml"))
 
 
 def bundle(config: Config, out: Path) -> str:
-    """Write the zip; returns a line that says what is in it."""
+    """Write the zip and return a line that sums up its content."""
     build = Build.open(config)
     if not build.cells:
         raise GhostError(f"{config.data}/cells.jsonl has no cells")

@@ -10,7 +10,7 @@ from ghost.errors import GhostError
 from ghost.files import read_json
 from ghost.report.cells import read_cells
 
-WATCHED = ("settings", "inputs", "stand_ins", "lock_sha256", "host", "commit")
+SHOWN_FILES = 5  # changed source files that a reason names
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Difference:
 
 
 def compare(first: Path, second: Path) -> list[Difference]:
-    """Two builds, each the data folder of a scale, such as data/laptop in two checkouts."""
+    """Two builds, each given by its data folder, such as data/laptop in two checkouts."""
     for folder in (first, second):
         if not (folder / "cells.jsonl").exists():
             raise GhostError(f"{folder} has no cells.jsonl: name the data folder of a build, such as data/laptop")
@@ -32,7 +32,7 @@ def compare(first: Path, second: Path) -> list[Difference]:
         a, b = ours.get(identity), theirs.get(identity)
         if a and b and (a["shown"], a["value"], a["sha256"]) == (b["shown"], b["value"], b["sha256"]):
             continue
-        because = _because(first, a, second, b) if a and b else ["only in one of them"]
+        because = _because(first, a, second, b) if a and b else [f"only in {first if a else second}"]
         found.append(Difference(identity, _shown(a), _shown(b), because))
     return found
 
@@ -45,49 +45,58 @@ def _shown(cell: dict[str, Any] | None) -> str:
 
 def _because(first: Path, a: dict[str, Any], second: Path, b: dict[str, Any]) -> list[str]:
     """What differs between the records of the same seed of the same experiment."""
-    said: list[str] = []
-    for key in ("estimator", "metric", "condition", "n"):
-        if a[key] != b[key]:
-            said.append(f"{key}: {a[key]} and {b[key]}")
+    said = [f"{key}: {a[key]} and {b[key]}" for key in ("estimator", "metric", "condition", "n") if a[key] != b[key]]
     for name in filter(None, dict.fromkeys((a["experiment"], a["against"]))):
         ours, theirs = _records(first, name), _records(second, name)
         if sorted(ours) != sorted(theirs):
             said.append(f"{name}: seeds {sorted(ours)} and {sorted(theirs)}")
-        for seed in sorted({*ours} & {*theirs}):
-            said += [text for text in _unlike(name, ours[seed], theirs[seed]) if text not in said]
-    return said or ["the same code, settings and inputs: look at host and library versions"]
+        said += [text for seed in sorted({*ours} & {*theirs}) for text in _unlike(name, ours[seed], theirs[seed])]
+    nothing = "the same code, settings and inputs: look at host and library versions"
+    return list(dict.fromkeys(said)) or [nothing if a["experiment"] else f"the code of {a['metric']}"]
 
 
 def _records(folder: Path, experiment: str) -> dict[int, dict[str, Any]]:
+    """Records by seed, which the name of a run's folder holds."""
     paths = (folder / "runs" / experiment).glob("seed*/run.json")
-    return {record["seeds"]["training"]: record for record in map(read_json, paths)}
+    return {int(path.parent.name.removeprefix("seed")): read_json(path) for path in paths}
 
 
 def _unlike(name: str, a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    said = []
-    for key in WATCHED:
-        if a[key] == b[key]:
-            continue
-        if not isinstance(a[key], dict):
-            said.append(f"{name}: {key} {a[key]} and {b[key]}")
-            continue
-        for part in sorted({*a[key], *b[key]}):
-            left, right = a[key].get(part), b[key].get(part)
-            if key == "inputs":
-                left, right = ((entry or {}).get("sha256", "none")[:8] for entry in (left, right))
-            if left != right:
-                said.append(f"{name}: {part} {left} and {right}")
-    changed = [file for file in a["code"]["files"] if a["code"]["files"][file] != b["code"]["files"].get(file)]
-    return [*said, *(f"{name}: code {file}" for file in changed)]
+    """What differs between two records. Another version of Ghost may have recorded less, or otherwise."""
+    said = [
+        f"{name}: {key} {a['settings'].get(key)} and {b['settings'].get(key)}"
+        for key in sorted({*a["settings"], *b["settings"]})
+        if a["settings"].get(key) != b["settings"].get(key)
+    ]
+    said += [
+        f"{name}: input {key} {a['inputs'][key]['sha256'][:8]} and {b['inputs'][key]['sha256'][:8]}"
+        for key in sorted({*a["inputs"]} & {*b["inputs"]})
+        if a["inputs"][key]["sha256"] != b["inputs"][key]["sha256"]
+    ]
+    said += [
+        f"{key}: {a.get(key)} and {b.get(key)}"
+        for key in ("stand_ins", "lock_sha256", "host", "commit")
+        if a.get(key) != b.get(key)
+    ]
+    ours, theirs = a["code"]["files"], b["code"]["files"]
+    changed = [file for file in sorted({*ours, *theirs}) if ours.get(file) != theirs.get(file)]
+    if changed:
+        more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
+        said.append(f"code: {', '.join(changed[:SHOWN_FILES])}{more}")
+    return said
 
 
 def report(found: list[Difference]) -> str:
+    """For people: the cells that differ for the same reasons stand together, above these reasons."""
     if not found:
         return "no cell differs"
-    lines = []
+    groups: dict[tuple[str, ...], list[Difference]] = {}
     for difference in found:
-        lines.append(f"{difference.cell}: {difference.first or 'absent'} -> {difference.second or 'absent'}")
-        lines += [f"    {text}" for text in difference.because]
+        groups.setdefault(tuple(difference.because), []).append(difference)
+    lines = []
+    for because, group in groups.items():
+        lines += [f"{each.cell}: {each.first or 'absent'} -> {each.second or 'absent'}" for each in group]
+        lines += [f"    {text}" for text in because]
     return "\n".join([*lines, f"{len(found)} cells differ"])
 
 

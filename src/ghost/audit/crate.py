@@ -46,7 +46,7 @@ def crate(build: Build, files: Mapping[str, str]) -> dict[str, Any]:
 
     for name, digest in files.items():
         add(name, "File", name=name, sha256=digest)
-    steps = {row.step for row in build.config.experiments} | {"summarize"}
+    steps = {experiment.step for experiment in build.config.experiments} | {"summarize"}
     tools = {step: _tool(add, step) for step in sorted(steps)}
     runs = {run_id: _run(add, build, run_id, tools, files) for run_id in build.runs}
     numbers = _numbers(add, build, tools, files)
@@ -153,13 +153,13 @@ def _run(
     add: Any, build: Build, run_id: str, tools: dict[str, Entity], files: Mapping[str, str]
 ) -> tuple[Entity, Entity]:
     run, record = build.runs[run_id], build.records[run_id]
-    tool = tools[build.config.experiment(record["experiment"]).step]
+    tool = tools[record["step"]]
     folder = run.folder / f"seed{run.seed}"
-    results = [_file(add, files, str(folder / name), entry["sha256"]) for name, entry in record["outputs"].items()]
+    results = _outputs(add, build, files, run_id)
     for key, value in record["settings"].items():
         add(f"#setting/{run_id}/{key}", "PropertyValue", name=key, value=str(value))
     settings = [{"@id": f"#setting/{run_id}/{key}"} for key in record["settings"]]
-    inputs = [_file(add, files, name, entry["sha256"]) for name, entry in record["inputs"].items()]
+    inputs = [entity for name, entry in record["inputs"].items() for entity in _input(add, build, files, name, entry)]
     action = add(
         f"#run/{run_id}",
         "CreateAction",
@@ -175,6 +175,19 @@ def _run(
     return action, tool
 
 
+def _outputs(add: Any, build: Build, files: Mapping[str, str], run_id: str) -> list[Entity]:
+    run, outputs = build.runs[run_id], build.records[run_id]["outputs"]
+    folder = run.folder / f"seed{run.seed}"
+    return [_file(add, files, str(folder / name), entry["sha256"]) for name, entry in outputs.items()]
+
+
+def _input(add: Any, build: Build, files: Mapping[str, str], name: str, entry: Mapping[str, str]) -> list[Entity]:
+    """The files of a run that was used, or a file that was read."""
+    if entry.get("run_id") in build.runs:
+        return _outputs(add, build, files, entry["run_id"])
+    return [_file(add, files, name, entry["sha256"])]
+
+
 def _numbers(add: Any, build: Build, tools: dict[str, Entity], files: Mapping[str, str]) -> list[tuple[Entity, Entity]]:
     """An action per figure and table, whose results are its cells, each with the raw results it is computed from."""
     by_artefact: dict[str, list[dict[str, Any]]] = {}
@@ -184,12 +197,9 @@ def _numbers(add: Any, build: Build, tools: dict[str, Entity], files: Mapping[st
     for artefact, cells in by_artefact.items():
         sources: dict[str, Entity] = {}
         for cell in cells:
-            rows = [
-                str(build.runs[i].folder / f"seed{build.runs[i].seed}/measured.csv")
-                for i in cell["runs"]
-                if i in build.runs
-            ]
-            based = [held for name in rows for held in _held(files, name)]
+            behind = [build.runs[run_id] for run_id in cell["runs"] if run_id in build.runs]
+            measured = [str(run.folder / f"seed{run.seed}/measured.csv") for run in behind]
+            based = [held for name in measured for held in _held(files, name)]
             sources.update({entity["@id"]: entity for entity in based})
             add(
                 f"#cell/{anchor(cell['id'])}",
@@ -221,7 +231,7 @@ def _held(files: Mapping[str, str], name: str) -> list[Entity]:
 
 
 def _file(add: Any, files: Mapping[str, str], name: str, digest: str) -> Entity:
-    """A file: a data entity when the crate holds it, otherwise what is known of it."""
+    """A file: a data entity if the crate holds it, otherwise its name and hash."""
     if name in files:
         return {"@id": name}
     known: Entity = add(f"#file/{digest}", "CreativeWork", name=name, sha256=digest, description="not in this crate")

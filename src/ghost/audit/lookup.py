@@ -1,36 +1,93 @@
-"""`ghost audit CELL`: the value, the estimator, and the runs behind it with their inputs."""
+"""`ghost audit CELL`: what a number is, the code that computed it, and the runs behind it.
+
+A cell can be named by its id, by the beginning of ids, or by the number itself as the PDF prints it.
+"""
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
+from ghost.audit.code_lines import Line, function_line, metric_line
+from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
-from ghost.report.cells import read_cells
-from ghost.runs.records import Run, open_runs
+from ghost.runs.code import file_hash, module_path
+from ghost.runs.records import Run
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 
+WIDTH = 110
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NO_METRIC = ("setting", "runs", "module")  # estimators that take no measured value
+Record = dict[str, Any]
 
-def lookup(config: Config, identity: str) -> str:
-    """What there is to say about a cell, or about all cells below a prefix such as `tab:lightweight` or `fig:`."""
-    path = config.data / "cells.jsonl"
-    if not path.exists():
-        raise GhostError(f"no {path} yet; `snakemake all` makes it")
-    cells = read_cells(path)
-    if identity in cells:
-        return explain(cells[identity], config)
-    listed = [cell for name, cell in cells.items() if _below(name, identity)]
-    declared = [a for a in ARTEFACTS if _below(a.id, identity)]
-    if not listed and not declared:
-        known = [*cells, *(artefact.id for artefact in ARTEFACTS)]
-        raise GhostError(f"no cell {identity!r}{did_you_mean(identity, known)}")
-    width = max((len(cell["id"]) for cell in listed), default=0)
-    lines = [f"{cell['id']:{width}}  {display(cell)}" for cell in listed]
-    lines += [f"{artefact.id}  not built" for artefact in declared if not artefact.step]
-    return "\n".join(lines)
+
+def lookup(config: Config, asked: str, *, full: bool = False) -> str:
+    """One cell explained, or a line for each of several."""
+    build = Build.open(config)
+    cells = choose(build, asked)
+    if len(cells) == 1:
+        return explain(build, cells[0], full=full)
+    width = max((len(cell["id"]) for cell in cells), default=0)
+    lines = [f"{cell['id']:{width}}  {display(cell)}" for cell in cells]
+    return "\n".join([*lines, *(f"{identity}  not built" for identity in _not_built(asked))])
+
+
+def as_json(config: Config, asked: str) -> list[Record]:
+    """The same cells, each with the records of its runs and of all runs below them."""
+    build = Build.open(config)
+    return [
+        {**cell, "records": [build.records[run.run_id] for _, run in build.lineage(cell["runs"])]}
+        for cell in choose(build, asked)
+    ]
+
+
+# --------------------------------------------------------------------------------------------------------- choosing
+
+
+def choose(build: Build, asked: str) -> list[Record]:
+    """The cells that are asked for; none only where a figure or table is declared but not built."""
+    cells, number = build.cells, _plain(asked)
+    if NUMBER.match(number.lstrip("<>≈")):
+        found = showing(cells.values(), number) or [cells[i] for i in _published(number) if i in cells]
+        if not found:
+            raise GhostError(f"no cell of {build.config.data} shows {asked}, and the article does not print it")
+        return found
+    found = [cell for identity, cell in cells.items() if _below(identity, asked)]
+    if not found and not _not_built(asked):
+        raise GhostError(f"no cell {asked!r}{did_you_mean(asked, [*cells, *(artefact.id for artefact in ARTEFACTS)])}")
+    return found
+
+
+def showing(cells: Iterable[Record], number: str) -> list[Record]:
+    """The cells whose text is the number; else those that print it beside others; else those that round to it."""
+    shown = [(cell, _plain(cell["shown"]), _plain(cell["unit"])) for cell in cells]
+    exact = [cell for cell, text, unit in shown if number in (text, f"{text}{unit}")]
+    printed = [cell for cell, text, _ in shown if number in NUMBER.findall(text)]
+    if exact or printed or not re.fullmatch(r"-?\d+(\.\d+)?", number):
+        return exact or printed
+    digits = len(number.partition(".")[2])
+    return [cell for cell, _, _ in shown if cell["value"] is not None and f"{cell['value']:.{digits}f}" == number]
+
+
+def _published(number: str) -> list[str]:
+    """The cells that answer to a number which the article prints."""
+    claims = [(claim, _plain(claim.printed)) for claim in read_ledger().claims.values()]
+    printing = [claim for claim, text in claims if number == text or number in NUMBER.findall(text)]
+    return list(dict.fromkeys(identity for claim in printing for identity in claim.cell))
+
+
+def _plain(text: str) -> str:
+    """A number as it may be typed, or copied from the PDF: 4,614 as 4614, +0.2 as 0.2, 1.5 × 10−6 as 1.5e-6."""
+    text = re.sub(r"\s*×\s*10\^?", "e", text.replace("−", "-"))
+    text = re.sub(r"(?<=\d)e([-+]?)0*(\d)", lambda match: f"e{match[1].strip('+')}{match[2]}", text)
+    text = re.sub(r"(?<=\d),(?=\d{3})|(?<![\de])\+(?=\d)", "", text)
+    return "".join(text.split())
 
 
 def _below(name: str, prefix: str) -> bool:
@@ -38,83 +95,231 @@ def _below(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith((f"{prefix.rstrip('/:')}/", f"{prefix.rstrip('/:')}:"))
 
 
-def display(cell: dict[str, Any]) -> str:
-    """Value with its unit, and what is to be said against it."""
+def _not_built(prefix: str) -> list[str]:
+    return [artefact.id for artefact in ARTEFACTS if not artefact.step and _below(artefact.id, prefix)]
+
+
+# ------------------------------------------------------------------------------------------------------- explaining
+
+
+def display(cell: Record) -> str:
+    """The value with its unit, and the reasons to doubt it."""
     unit = f" {cell['unit']}" if cell["unit"] else ""
     marks = (["reduced scale"] if cell["reduced"] else []) + [f"stand-in: {name}" for name in cell["stand_ins"]]
     shown = f"{cell['shown']} of {cell['n']} points" if cell["estimator"] == "series" else f"{cell['shown']}{unit}"
     return f"{shown}  [{'; '.join(marks)}]" if marks else shown
 
 
-def explain(cell: dict[str, Any], config: Config) -> str:
+def explain(build: Build, cell: Record, *, full: bool = False) -> str:
+    """The cell, its code, and its runs: once what they share, then for each run what differs."""
+    for run_id in cell["runs"]:
+        if run_id not in build.runs:
+            raise GhostError(f"{cell['id']} rests on run {run_id}, which no manifest lists; run snakemake")
+    lines = [*_about(cell), *_code(build, cell), *_lines("remake", _command(build.config, cell))]
+    said: dict[str, str] = {}
+    for side in sides(cell):
+        lines += _runs(build, cell, *side, said)
+    if not cell["runs"]:
+        lines += _lines("runs", "none: the value is read from the code")
+    lines += _lineage(build, cell["runs"])
+    if full:
+        lines += [line for run_id in cell["runs"] for line in _everything(build, build.runs[run_id])]
+    return "\n".join(lines)
+
+
+def sides(cell: Record) -> list[tuple[str, str, str]]:
+    """Experiment, condition and metric of what is measured, and for a comparison those of what it is compared with."""
+    ours = (cell["experiment"], cell["condition"], cell["metric"])
+    condition = cell["against_condition"] or cell["condition"]
+    theirs = (cell["against"], condition, cell["against_metric"] or cell["metric"])
+    return [side for side in (ours, theirs) if side[0]]
+
+
+def _about(cell: Record) -> list[str]:
+    interval = "95 %: {:.6g} to {:.6g}".format(*cell["interval"]) if cell["interval"] else ""
+    claims = [claim for claim in read_ledger().claims.values() if cell["id"] in claim.cell]
+    published = [f"{claim.printed} {claim.unit}".strip() + f"  (verdict: ghost claims {claim.id})" for claim in claims]
     fields = [
         ("cell", cell["id"]),
         ("value", display(cell)),
         ("unrounded", "" if cell["value"] is None else repr(cell["value"])),
-        (
-            "estimator",
-            f"{cell['estimator']} of {'/'.join(filter(None, (cell['condition'], cell['metric'])))}",
-        ),
-        ("interval", "" if not cell["interval"] else "95 %: {:.6g} to {:.6g}".format(*cell["interval"])),
+        ("interval", interval),
         ("n", str(cell["n"])),
         ("sha256", cell["sha256"] or ""),
-        ("published", cell["published"]),
+        *(("published", text) for text in published),
     ]
-    lines = [f"{name:10} {text}" for name, text in fields if text]
-    if not cell["runs"]:
-        return "\n".join([*lines, "rests on no run: it is read from the code"])
-    manifests = [config.manifest(name) for name in (cell["experiment"], cell["against"]) if name]
-    listed = " and ".join(map(str, manifests))
-    found = {run.run_id: run for manifest in manifests for run in open_runs(manifest)}
-    lines.append(f"runs       {len(cell['runs'])}, listed in {listed}")
-    for run_id in cell["runs"]:
-        if run_id not in found:
-            raise GhostError(f"{cell['id']} rests on run {run_id}, which {listed} does not list; run snakemake")
-        lines += explain_run(found[run_id])
-    return "\n".join([*lines, *explain_lineage(Build.open(config), cell["runs"])])
+    return [line for name, text in fields for line in _lines(name, text)]
 
 
-def explain_lineage(build: Build, run_ids: list[str]) -> list[str]:
-    """What the runs rest on, level by level, down to the demonstrations."""
-    lines = [
-        f"  {'  ' * depth}{run.run_id}  {build.records[run.run_id]['experiment']}, seed {run.seed}"
-        for depth, run in build.lineage(run_ids)
-        if depth
-    ]
-    return ["rests on", *lines] if lines else []
+def _code(build: Build, cell: Record) -> list[str]:
+    """Where the cell is declared, its estimator, what this is applied to, and the line that computes that."""
+    artefact, _, name = cell["id"].partition("/")
+    declared = [c for a in ARTEFACTS if a.id == artefact for c in a.cells if c.name == name]
+    lines = _lines("declared", getattr(declared[0], "declared", "") if declared else "")
+    estimator = function_line("ghost.report.estimators", cell["estimator"])
+    lines += _lines("estimator", f"{cell['estimator']}, {estimator.where}" if estimator else cell["estimator"])
+    if cell["estimator"] == "module":
+        path = module_path(cell["metric"])
+        return [*lines, *_lines("code", Line(path, 1).where if path else "")]
+    computed: list[str] = []
+    for word, (experiment, condition, metric) in zip(("of", "against"), sides(cell), strict=False):
+        lines += _lines(word, f"{_named(condition, metric)} of {experiment}")
+        modules = build.config.experiment(experiment).modules
+        if cell["estimator"] not in NO_METRIC and (line := metric_line(modules, condition, metric)):
+            code, function = line.text.partition("  #")[0], f"in {line.function}: " if line.function else ""
+            computed.append(_cut(f"{'computed':11}{line.where}  {function}{code}"))
+            if _changed(build, cell, experiment, line):
+                computed += _lines("", f"src/{line.file} has changed since the runs; the line is the one of now")
+    return [*lines, *dict.fromkeys(computed)]
 
 
-def as_json(config: Config, identity: str) -> list[dict[str, Any]]:
-    """A cell, or all below a prefix, each with the records of its runs and of all that they rest on."""
-    build = Build.open(config)
-    chosen = [cell for name, cell in build.cells.items() if _below(name, identity)]
-    if not chosen:
-        raise GhostError(f"no cell {identity!r}{did_you_mean(identity, build.cells)}")
-    return [
-        {**cell, "records": [build.records[run.run_id] for _, run in build.lineage(cell["runs"])]} for cell in chosen
-    ]
+def _changed(build: Build, cell: Record, experiment: str, line: Line) -> bool:
+    records = [build.records[run_id] for run_id in cell["runs"] if build.runs[run_id].folder.name == experiment]
+    recorded = [record["code"]["files"].get(line.file, {}).get("sha256") for record in records]
+    return any(digest != file_hash(line.path) for digest in recorded if digest)
 
 
-def explain_run(run: Run) -> list[str]:
-    """A run's record, as indented lines."""
-    record = run.record()
-    path = run.folder / f"seed{run.seed}"
-    gpus = ", ".join(f"{gpu['model']} {gpu['uuid']}" for gpu in record["gpus"]) or "none"
-    commit = record["commit"] or "none"
-    fields = {
-        "record": str(path / "run.json"),
-        "seeds": ", ".join(f"{name} {seed}" for name, seed in record["seeds"].items() if seed is not None),
-        "reduced": ", ".join(f"{k} {v['here']} (paper: {v['paper']})" for k, v in record["reduced"].items()),
-        "stand-ins": ", ".join(record["stand_ins"]),
-        "code": f"{record['code']['sha256'][:16]} ({len(record['code']['files'])} files)",
-        "commit": f"{commit} with changes" if record["dirty_sha256"] else commit,
-        "lock": record["lock_sha256"][:16],
-        "host": f"{record['host']}, {record['cpu']}, GPU: {gpus}, Slurm job: {record['slurm_job_id'] or 'none'}",
-        "time": f"{record['start']}, {record['wall_s']} s, {record['peak_memory_mb']} MB at the peak",
-    }
-    lines = [f"  run {run.run_id}"] + [f"    {name:9} {text}" for name, text in fields.items() if text]
-    lines += [f"    fact      {name} {canonical(value)}" for name, value in record.get("facts", {}).items()]
-    lines += [f"    input     {name} {entry['sha256'][:16]}" for name, entry in record["inputs"].items()]
-    lines += [f"    source    {name} {entry['sha256'][:16]}" for name, entry in record["code"]["files"].items()]
-    lines += [f"    output    {Path(path, name)} {entry['sha256'][:16]}" for name, entry in record["outputs"].items()]
+def _command(config: Config, cell: Record) -> str:
+    stage = cell["id"].partition("/")[0].replace(":", "_")
+    scale = "" if config.scale == "laptop" else f" --config scale={config.scale}"
+    return f"snakemake {config.data}/cells/{stage}.jsonl{scale}"
+
+
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def _runs(build: Build, cell: Record, experiment: str, condition: str, metric: str, said: dict[str, str]) -> list[str]:
+    """The runs of one experiment behind a cell; `said` holds what the lines above say of other runs."""
+    runs = [build.runs[run_id] for run_id in cell["runs"] if build.runs[run_id].folder.name == experiment]
+    if not runs:
+        return []
+    facts = [_facts(build.records[run.run_id]) for run in runs]
+    shared = {name: text for name, text in facts[0].items() if all(fact[name] == text for fact in facts)}
+    again = ", the rest as above" if said else ""
+    lines = [f"{len(runs)} run{'s' * (len(runs) > 1)} of {experiment}, in {runs[0].folder}{again}"]
+    news = {name: text or ("none" if said else "") for name, text in shared.items() if said.get(name) != text}
+    lines += [line for name, text in news.items() for line in _lines(f"  {name}", text)]
+    said |= shared
+    head = ["run", "seed", _named(condition, metric) if cell["estimator"] != "runs" else "", "start", "wall_s"]
+    table = [head]
+    for run, fact in zip(runs, facts, strict=True):
+        record = build.records[run.run_id]
+        differs = [f"{name} {text or 'none'}" for name, text in fact.items() if name not in shared]
+        value = _value(run, cell["estimator"], condition, metric)
+        table.append([run.run_id, str(run.seed), value, record["start"], str(record["wall_s"]), *differs])
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    for row in table:
+        padded = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+        lines.append("  " + "  ".join([*filter(str.strip, padded), *row[len(head) :]]).rstrip())
     return lines
+
+
+def _facts(record: Record) -> dict[str, str]:
+    """What runs of one experiment usually share."""
+    commit = record["commit"] or "none"
+    return {
+        "step": f"{record['step']} with {record['module']}",
+        "reduced": _reduced(record),
+        "stand-ins": ", ".join(record["stand_ins"]),
+        "code": f"{_hash(record)}, {len(record['code']['files'])} files; lock {record['lock_sha256'][:16]}",
+        "commit": f"{commit} with changes" if record["dirty_sha256"] else commit,
+        "machine": _machine(record),
+    }
+
+
+def _reduced(record: Record) -> str:
+    """The settings that are not the paper's: its own alone, since those of the runs below stand with them."""
+
+    def short(value: Any) -> str:
+        return f"[{value[0]}, ..., {value[-1]}]" if isinstance(value, list) and len(value) > 3 else str(value)
+
+    own = {name: value for name, value in record["reduced"].items() if "." not in name}
+    found = [f"{name} {short(value['here'])} ({short(value['paper'])})" for name, value in own.items()]
+    return ", ".join(found).replace("(", "(paper: ", 1)
+
+
+def _machine(record: Record) -> str:
+    gpus = ", ".join(f"{gpu['model']} {gpu['uuid']}" for gpu in record["gpus"]) or "no GPU"
+    job = f", Slurm job {record['slurm_job_id']}" if record["slurm_job_id"] else ""
+    return f"{record['host']}, {record['cpu']}, {gpus}{job}"
+
+
+def _hash(record: Record) -> str:
+    return str(record["code"]["sha256"][:16])
+
+
+def _value(run: Run, estimator: str, condition: str, metric: str) -> str:
+    """What the estimator takes from a run: a measured value, or an array."""
+    if estimator in NO_METRIC:
+        return canonical(run.record()["settings"][metric]) if estimator == "setting" else ""
+    found = [measured for measured in run.measured() if measured.metric == metric]
+    exact = [measured for measured in found if measured.condition == condition]
+    if exact:
+        return repr(exact[0].value)
+    arrays = run.arrays()
+    if metric in arrays:
+        array = arrays[metric]
+        return f"{array.size} points" if estimator == "series" else f"{array.mean():.6g}, mean of {array.size}"
+    return f"{len(found)} values" if found and not condition else "none"
+
+
+def _lineage(build: Build, run_ids: list[str]) -> list[str]:
+    """The runs below, an experiment at a time: what they share, then the run of each seed."""
+    below: dict[str, list[Run]] = {}
+    gone: dict[str, str] = {}
+    for depth, run in build.lineage(run_ids):
+        if depth:
+            below.setdefault(run.folder.name, []).append(run)
+        used = {name: entry.get("run_id") for name, entry in build.records[run.run_id]["inputs"].items()}
+        gone |= {name: run_id for name, run_id in used.items() if run_id and run_id not in build.runs}
+    lines = [f"  {name} {run_id}: no manifest lists this run any more" for name, run_id in gone.items()]
+    for experiment, runs in below.items():
+        records = [build.records[run.run_id] for run in runs]
+        steps, codes, hosts, reduced = (
+            " and ".join(dict.fromkeys(map(of, records)))
+            for of in (lambda record: record["step"], _hash, lambda record: record["host"], _reduced)
+        )
+        lines.append(f"  {experiment}: {steps}, code {codes}, on {hosts}")
+        lines += [*_lines("    reduced", reduced), *_lines("    runs", _run_ids(runs))]
+    return ["these rest on", *lines] if lines else []
+
+
+def _run_ids(runs: list[Run]) -> str:
+    return ", ".join(f"seed\xa0{run.seed}\xa0{run.run_id}" for run in runs)  # not broken inside
+
+
+def _everything(build: Build, run: Run) -> list[str]:
+    """All that a run's record holds, as indented lines."""
+    record, path = build.records[run.run_id], run.folder / f"seed{run.seed}"
+    reduced = [f"{name} {value['here']} (paper: {value['paper']})" for name, value in record["reduced"].items()]
+    lines = [
+        f"run {run.run_id}",
+        f"  record    {path / 'run.json'}",
+        f"  command   {' '.join(record['command'])}",
+        f"  time      {record['start']}, {record['wall_s']} s, {record['peak_memory_mb']} MB at the peak",
+    ]
+    if "units" in record:
+        lines.append(f"  units     {record['units']['all']}, of which {record['units']['new']} were new")
+    lines += [f"  {name:9} {text}" for name, text in _facts(record).items() if text and name != "reduced"]
+    lines += [f"  reduced   {text}" for text in reduced]
+    lines += [f"  fact      {name} {canonical(value)}" for name, value in record.get("facts", {}).items()]
+    lines += [f"  input     {name} {entry['sha256'][:16]}" for name, entry in record["inputs"].items()]
+    lines += [f"  source    {name} {entry['sha256'][:16]}" for name, entry in record["code"]["files"].items()]
+    lines += [f"  output    {Path(path, name)} {entry['sha256'][:16]}" for name, entry in record["outputs"].items()]
+    return lines
+
+
+def _named(condition: str, metric: str) -> str:
+    return "/".join(filter(None, (condition, metric))) or "runs"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."
+
+
+def _lines(name: str, text: str) -> list[str]:
+    """A field and its text, broken at WIDTH; nothing without a text."""
+    head = name.ljust(12 if name.startswith(" ") else 11)
+    lines = textwrap.wrap(text, WIDTH - len(head), break_long_words=False, break_on_hyphens=False)
+    indented = textwrap.indent("\n".join(lines), " " * len(head)).replace("\xa0", " ").splitlines()
+    return [f"{head}{indented[0].strip()}", *indented[1:]] if lines else []

@@ -1,10 +1,11 @@
 """`ghost audit --verify`: does everything still hold together, from the bytes of the runs to the text of the PDF?
 
     files      every file of every run is the one that its manifest lists
-    records    every record is whole, and of the seed and the experiment where it stands
-    seeds      every seed of the table is there
-    inputs     every run was made from the inputs that are there now, by the code and the settings that are there now
-    cells      every cell, computed anew from the raw rows, is the one in cells.jsonl; so is results.csv
+    records    every record is whole, and of the experiment and the seed of its folder
+    seeds      every seed of the study is there
+    inputs     every run was made from the runs and files that are there now, by the step, the code and the settings
+               that are there now
+    cells      every cell, computed anew from the measured values, is the one in cells.jsonl; so is results.csv
     text       numbers.tex, the tables and the appendices are what the cells give; no number is typed
     pdf        the PDF was made from these cells, and prints them where its links are
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,16 +33,16 @@ from ghost.report.cells import read_cells
 from ghost.report.latexmk import available
 from ghost.report.lint import lint
 from ghost.runs.code import code_hash
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run
 from ghost.steps.collect import collect
 from ghost.steps.macros import macros
 from ghost.steps.summarize import correct, summarize_cell
 from ghost.steps.tabulate import tabulate
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
-from ghost.study.declarations import Artefact
+from ghost.study.declarations import Artefact, Experiment
 
-MARGIN = 0.5  # points, of the one that TeX leaves around a link
+MARGIN = 0.5  # points: less than the margin that TeX leaves around a link
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ class Problem:
 
 
 def verify(config: Config, parts: tuple[str, ...] = ("runs", "cells", "text", "pdf")) -> list[Problem]:
-    """Every problem of a build, in the order the data flows; empty when all holds together."""
+    """Every problem of a build, in the order the data flows; none when everything holds together."""
     problems: list[Problem] = []
     for part in parts:
         try:
             problems.extend(PARTS[part](config))
-        except GhostError as error:  # one that stops the check is a problem too
+        except GhostError as error:  # an error that stops a check is a problem too
             problems.append(Problem(part, str(config.data), str(error)))
     return problems
 
@@ -67,20 +68,26 @@ def verify(config: Config, parts: tuple[str, ...] = ("runs", "cells", "text", "p
 
 def _runs(config: Config) -> Iterator[Problem]:
     listed: list[tuple[Path, str]] = []
-    for row in config.experiments:
-        manifest = config.manifest(row.name)
-        if not manifest.exists():
-            yield Problem("seeds", str(manifest), f"no runs of {row.name}")
+    build = Build.open(config)
+    for experiment in config.experiments:
+        name, seeds, manifest = experiment.name, experiment.seeds, config.manifest(experiment.name)
+        if name not in build.manifests:
+            yield Problem("seeds", str(manifest), f"no runs of {name}")
             continue
-        runs = open_runs(manifest)
-        missing = sorted(set(row.seeds) - {run.seed for run in runs})
+        runs = build.manifests[name]
+        missing = sorted(set(seeds) - {run.seed for run in runs})
         if missing:
-            yield Problem(
-                "seeds", str(manifest), f"seeds {missing} of {row.name} are missing: {len(runs)} of {len(row.seeds)}"
-            )
+            yield Problem("seeds", str(manifest), f"seeds {missing} of {name} are missing: {len(runs)} of {len(seeds)}")
         for run in runs:
-            listed += [(confined(run.folder, name), expected) for name, expected in run.files.items()]
-            yield from _record(config, row.name, run.folder / f"seed{run.seed}" / "run.json", run)
+            listed += [(confined(run.folder, file), expected) for file, expected in run.files.items()]
+            path = str(run.folder / f"seed{run.seed}" / "run.json")
+            try:
+                record = run.record()
+            except (GhostError, OSError) as error:
+                yield Problem("records", path, str(error))
+                continue
+            yield from (Problem("records", path, says) for says in _misplaced(experiment, run, record))
+            yield from (Problem("inputs", path, says) for says in _stale(build, experiment, record))
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter
         for problem in pool.map(_file, *zip(*listed, strict=True)) if listed else ():
             if problem:
@@ -95,29 +102,44 @@ def _file(path: Path, expected: str) -> Problem | None:
     return None
 
 
-def _record(config: Config, experiment: str, path: Path, run: Any) -> Iterator[Problem]:
-    try:
-        record = run.record()
-    except (GhostError, OSError) as error:
-        yield Problem("records", str(path), str(error))
-        return
-    if (record["experiment"], record["seeds"]["training"]) != (experiment, run.seed):
-        was = f"{record['experiment']}, seed {record['seeds']['training']}"
-        yield Problem("records", str(path), f"was swapped: this is the run of {was}")
+def _misplaced(experiment: Experiment, run: Run, record: Mapping[str, Any]) -> Iterator[str]:
+    if (record["experiment"], record["seed"]) != (experiment.name, run.seed):
+        yield f"was swapped: this is the run of {record['experiment']}, seed {record['seed']}"
     recorded = {f"seed{run.seed}/{name}": entry["sha256"] for name, entry in record["outputs"].items()}
     if recorded != dict(run.files):
-        yield Problem("records", str(path), "does not list the files that the manifest lists: swapped, or edited")
+        yield "does not list the files that the manifest lists: swapped, or edited"
+
+
+def _stale(build: Build, experiment: Experiment, record: Mapping[str, Any]) -> Iterator[str]:
+    """What has changed since the run: runs and files that it used, its step, settings or code."""
     for name, entry in record["inputs"].items():
-        if not Path(name).exists():
-            yield Problem("inputs", str(path), f"its input {name} is gone")
+        if "run_id" in entry:
+            yield from _stale_run(build, name, entry)
+        elif not Path(name).exists():
+            yield f"its input {name} is gone"
         elif sha256(Path(name)) != entry["sha256"]:
-            yield Problem("inputs", str(path), f"is stale: {name} has changed since (was {entry['sha256'][:8]})")
-    row = config.experiment(experiment)
-    if canonical(record["settings"]) != canonical(dict(row.settings)):
-        changed = [key for key in row.settings if record["settings"].get(key) != row.settings[key]]
-        yield Problem("inputs", str(path), f"is stale: {', '.join(changed)} changed in the table or the configuration")
-    if record["code"]["sha256"] != code_hash(*row.modules, science=True):
-        yield Problem("inputs", str(path), "is stale: its code has changed since")
+            yield f"is stale: {name} has changed since (was {entry['sha256'][:8]})"
+    made, declared = (record["step"], record["module"]), (experiment.step, experiment.module)
+    if made != declared:
+        yield f"is stale: made by {' with '.join(made)}, the study has {' with '.join(declared)}"
+    settings = dict(experiment.settings)
+    if canonical(record["settings"]) != canonical(settings):
+        changed = [key for key in settings if record["settings"].get(key) != settings[key]]
+        yield f"is stale: {', '.join(changed)} changed in the study or the configuration"
+    if record["code"]["sha256"] != code_hash(*experiment.modules, science=True):
+        yield "is stale: its code has changed since"
+
+
+def _stale_run(build: Build, name: str, entry: Mapping[str, str]) -> Iterator[str]:
+    """Whether a run that was used, such as cvae/seed42, is still the one that its manifest lists."""
+    experiment, _, seed = name.rpartition("/seed")
+    listed = [run for run in build.manifests.get(experiment, []) if str(run.seed) == seed]
+    if not listed:
+        yield f"its input {name} is gone"
+    elif listed[0].run_id != entry["run_id"]:
+        yield f"is stale: it used run {entry['run_id']} of {name}, which is {listed[0].run_id} now"
+    elif listed[0].content != entry["sha256"]:
+        yield f"is stale: the files of {name} have changed since"
 
 
 # ------------------------------------------------------------------------------------------------------------ cells
@@ -140,25 +162,26 @@ def _cells(config: Config) -> Iterator[Problem]:
             elif canonical(cell) != canonical(stored[cell["id"]]):
                 yield _unlike(path, stored[cell["id"]], cell)
     for identity in stored.keys() - computed:
-        yield Problem("cells", str(path), f"{identity} is not in the table")
+        yield Problem("cells", str(path), f"{identity} is not in the study")
     yield from _results(config, path)
 
 
 def _unlike(path: Path, stored: dict[str, Any], computed: dict[str, Any]) -> Problem:
     keys = [key for key in computed if canonical(computed[key]) != canonical(stored.get(key))]
     said = ", ".join(f"{key} {stored.get(key)} is {computed[key]}" for key in keys)
-    return Problem("cells", str(path), f"{stored['id']} does not recompute from the raw rows: {said}")
+    return Problem("cells", str(path), f"{stored['id']} does not recompute from the measured values: {said}")
 
 
 def _results(config: Config, cells: Path) -> Iterator[Problem]:
-    manifests = tuple(path for row in config.experiments if (path := config.manifest(row.name)).exists())
+    named = [config.manifest(experiment.name) for experiment in config.experiments]
+    manifests = tuple(path for path in named if path.exists())
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder)
         collect((cells,), manifests, made / "cells.jsonl", made / "results.csv", made / "metrics.json")
         for name in ("results.csv", "metrics.json"):
             path = config.data / name
             if not path.exists() or path.read_bytes() != (made / name).read_bytes():
-                yield Problem("cells", str(path), "is not what the raw rows give")
+                yield Problem("cells", str(path), "is not what the measured values give")
 
 
 def built() -> list[Artefact]:
@@ -178,8 +201,7 @@ def _text(config: Config) -> Iterator[Problem]:
         macros(cells, config.scale, made, config.page, tuple(artefact.id for artefact in built()))
         for artefact in built():
             if artefact.step == "tabulate":
-                template = Path("paper/tables") / f"{artefact.stage}.tex.jinja"
-                tabulate(artefact.id, template, cells, made / f"{artefact.stage}.tex")
+                tabulate(artefact.id, cells, made / f"{artefact.stage}.tex")
         for path in sorted(made.iterdir()):
             written = config.generated / path.name
             if not written.exists():
@@ -229,7 +251,7 @@ def _pdf(config: Config) -> Iterator[Problem]:
 
 
 def _links(page: pypdf.PageObject, text: pypdfium2.PdfTextPage) -> list[tuple[str, str]]:
-    """Where the links of a page lead and what is printed under them; a link that is broken over lines is one."""
+    """The targets of a page's links, and the text under each. A link that is broken over lines counts once."""
     characters = [(*text.get_charbox(index), index) for index in range(text.count_chars())]
     found: list[tuple[str, str]] = []
     for annotation in page.get("/Annots", []):
@@ -253,7 +275,7 @@ def _links(page: pypdf.PageObject, text: pypdfium2.PdfTextPage) -> list[tuple[st
 
 
 def _as_printed(cell: dict[str, Any]) -> str:
-    """A pattern of a cell as the PDF may print it: with its unit in the text, without it in a table, or as [runs]."""
+    """A pattern for a cell's text in the PDF: with its unit in prose, without it in a table, or the link [runs]."""
     shown = _plain(re.sub(r"e([-+])0*(\d+)", lambda match: f"×10{match[1].strip('+')}{match[2]}", cell["shown"]))
     value, unit = re.escape(shown), re.escape(_plain(cell["unit"]))
     return rf"(?:{value}(?:{unit})?|\[runs\])+"

@@ -1,0 +1,67 @@
+"""Names lead to lines: every estimator, and every metric that the report shows."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from ghost.audit.code_lines import _places, function_line, metric_line
+from ghost.audit.lookup import NO_METRIC
+from ghost.study import ARTEFACTS, EXPERIMENTS
+
+CELLS = [cell for artefact in ARTEFACTS for cell in artefact.cells]
+MODULES = {experiment.name: experiment.modules for experiment in EXPERIMENTS}
+
+
+def test_every_estimator_of_the_study_is_found():
+    for name in {cell.estimator for cell in CELLS}:
+        line = function_line("ghost.report.estimators", name)
+        assert line is not None
+        assert line.text.startswith(f"def {name}(")
+    assert function_line("ghost.report.estimators", "no_such_estimator") is None
+
+
+def test_every_metric_of_the_study_is_found():
+    measured = [cell for cell in CELLS if cell.estimator not in NO_METRIC]
+    wanted = {(MODULES[cell.experiment], cell.condition, cell.metric) for cell in measured}
+    assert len(wanted) > 200
+    for modules, condition, metric in wanted:
+        line = metric_line(modules, condition, metric)
+        assert line is not None, (modules, metric)
+        assert metric.split("/")[-1].rstrip("0123456789") in line.text, (line.where, metric)
+
+
+@pytest.mark.parametrize(
+    ("condition", "metric", "text"),
+    [
+        ("all", "mse", '"mse": squared_errors('),  # where it is computed, not where it is used
+        ("all", "cosine", 'means["cosine"] = '),
+        ("model", "parameters", 'Measured("model", "parameters", '),
+    ],
+)
+def test_the_line_is_the_one_that_gives_the_value(condition, metric, text):
+    line = metric_line(("ghost.steps.evaluate", "ghost.evaluations.offline"), condition, metric)
+    assert line is not None
+    assert text in line.text
+    assert line.function == "evaluate"
+    assert line.where.startswith("src/ghost/evaluations/offline.py:")
+
+
+def test_the_condition_decides_between_two_lines_of_a_metric():
+    code = """
+use(found["rate"])
+Measured("other", "rate", 1)
+Measured(task, "rate", 2)
+Measured("all", "rate", 3)
+"""
+    tree = ast.parse(code)
+    assert min(_places(tree, "all", "rate"))[1] == 5
+    assert min(_places(tree, "T8", "rate"))[1] == 4
+    assert list(_places(tree, "all", "rat")) == []
+
+
+def test_a_name_that_is_put_together_is_found():
+    tree = ast.parse('arrays[f"{name}/reward"] = 1\nother[f"{a}{b}"] = 2')
+    assert list(_places(tree, "", "ghost/reward")) == [(4, 1)]
+    assert list(_places(tree, "", "ghost/phase/reward")) == []

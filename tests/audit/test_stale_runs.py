@@ -1,0 +1,78 @@
+"""`ghost audit --verify` on hand-written runs: what a run used must be what is there now."""
+
+from __future__ import annotations
+
+import pytest
+from small_build import OFFLINE, SEEDS, small_build, write_run
+
+from ghost.audit.verify import verify
+from ghost.files import hashes, read_json, write_json
+
+RECORD = "data/smoke/runs/cvae_offline/seed42/run.json"
+USED = ("dual_arm_features/seed0", "cvae/seed42")
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return small_build()
+
+
+def evaluate(config, **changed) -> None:
+    """The run of cvae_offline with seed 42, written anew."""
+    write_run(config, "cvae_offline", 42, "evaluate", OFFLINE, {("all", "mse"): 0.1}, USED, **changed)
+
+
+def said(config) -> list[str]:
+    """Problems of that run, but for its code, of which the record names one file."""
+    found = [problem for problem in verify(config, ("runs",)) if problem.where == RECORD]
+    return [f"{problem.kind}: {problem.says}" for problem in found if "its code" not in problem.says]
+
+
+def test_a_run_whose_inputs_are_there_has_no_problem(config):
+    assert said(config) == []
+
+
+def test_an_input_that_was_trained_again(config):
+    old = read_json(config.manifest("cvae"))["runs"][0]["run_id"]
+    new = write_run(config, "cvae", 42, "train", "ghost.decoders.cvae", {}, settings={"epochs": 9})
+    assert said(config) == [f"inputs: is stale: it used run {old} of cvae/seed42, which is {new} now"]
+
+
+def test_an_input_with_the_same_id_and_other_files(config):
+    listing = read_json(config.manifest("dual_arm_features"))
+    listing["runs"][0]["files"]["seed0/measured.csv"] = "0" * 64
+    write_json(config.manifest("dual_arm_features"), listing)
+    assert said(config) == ["inputs: is stale: the files of dual_arm_features/seed0 have changed since"]
+
+
+def test_an_input_that_is_gone(config):
+    listing = read_json(config.manifest("cvae"))
+    write_json(config.manifest("cvae"), {**listing, "runs": listing["runs"][1:]})
+    assert said(config) == ["inputs: its input cvae/seed42 is gone"]
+
+
+def test_a_plain_file_that_changed_or_is_gone(config, tmp_path):
+    read = tmp_path / "read.csv"
+    read.write_text("1")
+    evaluate(config, inputs={"read.csv": hashes(read)})
+    assert said(config) == []
+    read.write_text("2")
+    (found,) = said(config)
+    assert found.startswith("inputs: is stale: read.csv has changed since (was ")
+    read.unlink()
+    assert said(config) == ["inputs: its input read.csv is gone"]
+
+
+def test_another_step_module_or_setting(config):
+    evaluate(config, step="rollout", settings={"split": "episode"})
+    assert said(config) == [
+        "inputs: is stale: made by rollout with ghost.evaluations.offline,"
+        " the study has evaluate with ghost.evaluations.offline",
+        "inputs: is stale: split changed in the study or the configuration",
+    ]
+
+
+def test_a_record_of_another_seed(config):
+    evaluate(config, seed=SEEDS[1])
+    assert said(config) == [f"records: was swapped: this is the run of cvae_offline, seed {SEEDS[1]}"]
