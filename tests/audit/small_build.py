@@ -12,7 +12,8 @@ from safetensors.numpy import save
 
 from ghost.files import canonical, read_json, write_json
 from ghost.runs.code import file_hash, module_path
-from ghost.runs.records import open_runs, run_id
+from ghost.runs.records import identity
+from ghost.runs.units import address_of
 from ghost.study.builds import Config, load
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +82,7 @@ def write_run(
         "versions": {"python": "3.11"},
         **changed,
     }
-    record["run_id"] = run_id(record)
+    record["run_id"] = address_of(identity(record))
     write_json(folder / "run.json", record)
     files = {f"seed{seed}/{name}": entry["sha256"] for name, entry in outputs.items()}
     listed = read_json(manifest)["runs"] if manifest.exists() else []
