@@ -1,18 +1,19 @@
-"""Two updates of the paper's recipe on the tiny checkpoint: what learns, what is frozen, killed, taken as it is."""
+"""Two updates of the paper's recipe on the tiny checkpoint: what learns, what is frozen, a kill, no update at all."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from groot_rows import FINETUNING, finetune_row
+from groot_experiments import FINETUNING, finetune_experiment
 from safetensors.numpy import load_file
 
+from ghost.backbones import finetuning
+from ghost.backbones.finetuning import STATE, FineTuning, Fit, schedule
 from ghost.backbones.groot import Groot
 from ghost.errors import GhostError
-from ghost.runs.progress import Progress
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
-from ghost.steps import finetune as step
-from ghost.steps.finetune import FineTuning, finetune, schedule
+from ghost.steps.finetune import finetune
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
@@ -38,11 +39,13 @@ def test_the_head_learns_and_eagle_is_frozen(tiny, finetuned):
     assert moved[31].max() > 100 * moved[:31].max()  # but for the decay, one embodiment learns
 
 
-def test_the_run_says_what_it_came_from(tiny, finetuned):
-    run = open_runs(finetuned)[0]
+def test_the_record_says_what_the_run_came_from(demos, finetuned):
+    (run,), (data_set,) = open_runs(finetuned), open_runs(demos)
     record = run.record()
     assert record["stand_ins"] == ["GR00T N1.5 weights", "dual-arm data set"]
-    assert {"checkpoint", "processor", "demos_sha256"} == record["facts"].keys()
+    assert record["facts"].keys() == {"checkpoint", "processor"}
+    assert record["inputs"] == {"dual_arm/seed0": {"run_id": data_set.run_id, "sha256": data_set.content}}
+    assert "seed0/dataset/meta/normalisation.json" in data_set.files
     assert run.value("train", "steps") == 2
     assert np.isfinite(run.arrays()["training/loss"]).all()
     assert {"checkpoint/model.safetensors", "checkpoint/config.json", "checkpoint/eagle/vocab.json"} <= set(
@@ -54,32 +57,33 @@ def test_the_run_says_what_it_came_from(tiny, finetuned):
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch, tiny, demos, finetuned):
-    class Killed(Progress):
-        def __call__(self, done: int, total: int, text: str = "") -> None:
-            if (tmp_path / "seed0/state.safetensors").exists():
-                raise KeyboardInterrupt
+    done, update, out = [], Fit.update, tmp_path / "manifest.json"
 
-    monkeypatch.setattr(step, "STATE_EVERY_S", -1.0)
-    with monkeypatch.context() as killed:
-        killed.setattr(step, "Progress", Killed)
-        with pytest.raises(KeyboardInterrupt):
-            finetune(finetune_row(tiny), (demos,), tmp_path / "manifest.json")
-    assert not (tmp_path / "manifest.json").exists()
-    made = []
-
-    def counted(self, number, update=step.Fit.update):
-        made.append(number)
+    def killed(self, number):
+        if number == 1:
+            raise KeyboardInterrupt
         return update(self, number)
 
-    monkeypatch.setattr(step.Fit, "update", counted)
-    finetune(finetune_row(tiny), (demos,), tmp_path / "manifest.json")
-    assert made[0] > 0  # what was done is not done again
-    assert (tmp_path / "manifest.json").read_bytes() == finetuned.read_bytes()
-    assert not (tmp_path / "seed0/state.safetensors").exists()
+    def counted(self, number):
+        done.append(number)
+        return update(self, number)
+
+    monkeypatch.setattr(finetuning, "STATE_EVERY_S", -1.0)
+    with monkeypatch.context() as first:
+        first.setattr(Fit, "update", killed)
+        with pytest.raises(KeyboardInterrupt):
+            execute(finetune, finetune_experiment(tiny), out, [demos])
+    assert not out.exists()
+    assert list(tmp_path.rglob(STATE))
+    monkeypatch.setattr(Fit, "update", counted)
+    execute(finetune, finetune_experiment(tiny), out, [demos])
+    assert done == [1]  # update 0 is not done again
+    assert out.read_bytes() == finetuned.read_bytes()
+    assert not list(tmp_path.rglob(STATE))
 
 
 def test_no_steps_take_a_checkpoint_as_it_is(tmp_path, tiny, demos):
-    finetune(finetune_row(tiny, steps=0), (demos,), tmp_path / "manifest.json")
+    execute(finetune, finetune_experiment(tiny, steps=0), tmp_path / "manifest.json", [demos])
     before, after = weights(tiny), weights(tmp_path / "seed0/checkpoint")
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
@@ -99,7 +103,7 @@ def test_the_schedule_warms_up_and_ends_at_a_tenth():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"train_episodes": 21}, "train_episodes must be at most the 20 of"),
+        ({"train_episodes": 21}, "has 20 episodes, train_episodes is 21"),
         ({"embodiment": "gr2"}, "GR00T N1.5 has no embodiment 'gr2'; did you mean gr1?"),
         ({"cameras": ["front"]}, "has no camera 'front'; known are observation.images.head"),
         ({"steps": -1}, "steps must not be negative, got -1"),
@@ -109,6 +113,6 @@ def test_the_schedule_warms_up_and_ends_at_a_tenth():
 )
 def test_what_does_not_fit_is_one_line(tmp_path, tiny, demos, changes, message):
     with pytest.raises(GhostError) as error:
-        finetune(finetune_row(tiny, **changes), (demos,), tmp_path / "manifest.json")
+        execute(finetune, finetune_experiment(tiny, **changes), tmp_path / "manifest.json", [demos])
     assert message in str(error.value)
     assert "\n" not in str(error.value)

@@ -1,4 +1,4 @@
-"""Checkpoints and processors that cannot be used: each is one line that says what is wrong."""
+"""Checkpoints and processors that cannot be used: one line says what is wrong."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import subprocess
 import sys
 
 import pytest
-from groot_rows import finetune_row
+from groot_experiments import finetune_experiment
 from safetensors.numpy import load_file, save_file
 
 from conftest import ROOT
-from ghost.backbones.groot import Groot, find_files
+from ghost.backbones.groot import Groot
+from ghost.backbones.groot_files import find_files
 from ghost.errors import GhostError
 
 pytest_plugins = ("groot_fixtures",)
@@ -41,15 +42,18 @@ def without_a_weight(folder):
     ("damage", "message"),
     [
         (lambda f: (f / "model.safetensors").unlink(), "copy has no weights (*.safetensors)"),
-        (lambda f: (f / "config.json").unlink(), "copy is no checkpoint: it has no config.json"),
-        (lambda f: (f / "config.json").write_text("{}"), "not that of a GR00T N1.5: it lacks backbone_cfg, action_"),
-        (lambda f: (f / "eagle/vocab.json").unlink(), "copy/eagle is no Eagle processor: it has no vocab.json"),
-        (lambda f: shutil.rmtree(f / "eagle"), "copy/eagle is no Eagle processor: it has no added_tokens.json, chat"),
+        (lambda f: (f / "config.json").unlink(), "copy is not a checkpoint: it has no config.json"),
+        (
+            lambda f: (f / "config.json").write_text("{}"),
+            "does not belong to a GR00T N1.5: it lacks backbone_cfg, action_",
+        ),
+        (lambda f: (f / "eagle/vocab.json").unlink(), "copy/eagle is not an Eagle processor: it has no vocab.json"),
+        (lambda f: shutil.rmtree(f / "eagle"), "copy/eagle is not an Eagle processor: it has no added_tokens.json,"),
         (without_a_weight, "copy lacks 1 of the weights, action_head.future_tokens.weight among them"),
         (lambda f: (f / "model.safetensors").write_bytes(b"no"), "copy does not load as a GR00T N1.5: "),
         (
             lambda f: edit(f / "eagle/config.json", auto_map={"AutoConfig": "someone/else--code.Config"}),
-            "code from elsewhere (someone/else--code.Config) is not run",
+            "names code from elsewhere (someone/else--code.Config), which is not run",
         ),
     ],
 )
@@ -69,7 +73,7 @@ def test_code_beside_the_processor_is_not_run(copy):
 @pytest.mark.parametrize(
     ("name", "revision", "message"),
     [
-        ("/nowhere/groot", "", "groot.checkpoint: no folder '/nowhere/groot' here"),
+        ("/nowhere/groot", "", "groot.checkpoint: there is no folder '/nowhere/groot'"),
         ("nvidia/GR00T-N1.5-3B", "", "needs groot.revision, a commit (40 hex digits), got ''"),
         ("nvidia/GR00T-N1.5-3B", "main", "needs groot.revision, a commit (40 hex digits), got 'main'"),
     ],
@@ -80,25 +84,22 @@ def test_what_is_no_folder_needs_a_commit_of_the_hub(name, revision, message):
     assert message in str(error.value)
 
 
+def command_line(python, experiment, demos, folder, **environment):
+    """The step as Snakemake starts it; it must fail with an error of ours."""
+    options = ("--experiment", experiment, "--needs", str(demos), "--out", str(folder / "manifest.json"))
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **environment}
+    command = [python, "-m", "ghost.steps.finetune", *options]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    return done
+
+
 @pytest.mark.parametrize("offline", ["0", "1"])
 def test_a_hub_that_does_not_answer_is_one_line(tmp_path, demos, offline):
-    """Nothing listens there; and with the hub switched off by its own variable."""
-    text = finetune_row("nvidia/GR00T-N1.5-3B", revision=COMMIT)
-    command = [
-        sys.executable,
-        "-m",
-        "ghost.steps.finetune",
-        "--row",
-        text,
-        "--needs",
-        str(demos),
-        "--out",
-        str(tmp_path / "m"),
-    ]
+    """Nothing listens at the endpoint, or the hub is switched off by its own variable."""
+    experiment = finetune_experiment("nvidia/GR00T-N1.5-3B", revision=COMMIT)
     hub = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": offline}
-    environment = {**os.environ, **hub, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
+    done = command_line(sys.executable, experiment, demos, tmp_path, **hub)
     assert done.stderr.splitlines()[-1] == (
         f"ghost: error: groot.checkpoint: nvidia/GR00T-N1.5-3B at {COMMIT} is not in the local cache and the hub does"
         " not answer; download it elsewhere and name the folder"
@@ -110,11 +111,7 @@ def test_without_lerobot_it_is_one_line(tmp_path, tiny, demos):
     ours = shutil.which("snakemake")
     assert ours is not None
     python = ours.replace("snakemake", "python")
-    text = finetune_row(tiny)
-    command = [python, "-m", "ghost.steps.finetune", "--row", text, "--needs", str(demos), "--out", str(tmp_path / "m")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
+    done = command_line(python, finetune_experiment(tiny), demos, tmp_path)
     assert (
         "GR00T runs in an environment of its own, and `make .venv-groot/ready` makes it" in done.stderr.splitlines()[-1]
     )

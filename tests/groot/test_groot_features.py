@@ -1,7 +1,8 @@
-"""Features of GR00T's own classes: what is cached, in which normalisation, killed, shared, in other batches."""
+"""Features of GR00T's own classes: what is cached, its normalisation, a kill, several jobs, other batches."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -14,17 +15,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from groot_rows import FEATURES, demos_row, features_row, raw_episodes, row, write_recorded
+from groot_experiments import FEATURES, demos_experiment, features_experiment, raw_episodes, write_recorded
 
 from conftest import ROOT
 from ghost.backbones.groot import Groot
 from ghost.data.features import FeatureCache
+from ghost.data.sampling import open_demos
 from ghost.errors import GhostError
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps import cache_features as step
-from ghost.steps.cache_features import cache_features, open_demos
-from ghost.steps.cache_shards import cache_shards
+from ghost.steps.cache_features import cache_features
 from ghost.steps.make_demos import make_demos
+from trained import declared
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
@@ -34,7 +37,7 @@ EVERYTHING = np.arange(SAMPLES)
 
 def test_tokens_are_eagles_of_that_step_and_instruction(cached, demos, finetuned):
     """Against the model's own backbone, called without any code of the cache."""
-    cache, data = FeatureCache.open(cached), open_demos(demos)
+    cache, data = FeatureCache.open(cached), open_demos(open_runs(demos)[0])
     model = Groot.load(finetuned.parent / "seed0/checkpoint", "new_embodiment")
     assert len(cache) == SAMPLES
     for index in (0, 17, 49):
@@ -60,19 +63,19 @@ def test_recorded_and_predicted_actions_have_one_normalisation(tmp_path, cached,
             column = pa.array(values.astype(np.float32).tolist(), pa.list_(pa.float32()))
             table = table.set_column(table.column_names.index(name), name, column)
         pq.write_table(table, path)
-    make_demos(demos_row(other), tmp_path / "dual_arm/manifest.json")
-    out = tmp_path / "features/manifest.json"
-    cache_features(features_row(), out, [tmp_path / "dual_arm/manifest.json", finetuned])
+    needs, out = [tmp_path / "dual_arm/manifest.json", finetuned], tmp_path / "features/manifest.json"
+    execute(make_demos, demos_experiment(other), needs[0])
+    execute(cache_features, features_experiment(), out, needs)
     mine, theirs = FeatureCache.open(cached), FeatureCache.open(out)
     np.testing.assert_allclose(theirs.action, mine.action, atol=1e-5)
     np.testing.assert_allclose(theirs.state, mine.state, atol=1e-5)
     np.testing.assert_allclose(theirs.predicted_action(EVERYTHING), mine.predicted_action(EVERYTHING), atol=1e-4)
-    facts = [open_runs(path)[0].record()["facts"] for path in (cached, out)]
-    assert (
-        facts[0]["actions"]["normalisation"]
-        == "min-max to [-1, 1] by the data set's meta/normalisation.json, as the recorded actions"
-    )
-    assert facts[0]["demos_sha256"] != facts[1]["demos_sha256"]
+    first, second = (open_runs(path)[0].record() for path in (cached, out))
+    assert first["facts"] == second["facts"]
+    assert first["inputs"]["groot/seed0"] == second["inputs"]["groot/seed0"]
+    assert first["inputs"]["dual_arm/seed0"]["sha256"] != second["inputs"]["dual_arm/seed0"]["sha256"]
+    normalisation = "seed0/dataset/meta/normalisation.json"  # of the raw values, so it is part of what differs
+    assert len({open_runs(path)[0].files[normalisation] for path in (demos, needs[0])}) == 2
 
 
 def test_the_normalisation_is_lerobots_own(cached, recorded):
@@ -104,31 +107,40 @@ def test_the_normalisation_is_lerobots_own(cached, recorded):
         np.testing.assert_allclose(last[0], chunk[0, -1], atol=1e-4)
 
 
-def test_a_killed_step_goes_on_and_jobs_share_it_with_the_same_bytes(tmp_path, cached, demos, finetuned):
+def test_a_killed_step_goes_on_and_jobs_share_it_with_the_same_bytes(tmp_path, monkeypatch, cached, demos, finetuned):
     """Killed in the middle, then three jobs, then the whole: the manifest has the sha256 of every file."""
-    out = tmp_path / "features/manifest.json"
-    command = [sys.executable, "-m", "ghost.steps.cache_features", "--row", features_row(), "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    needs = ["--needs", str(demos), str(finetuned)]
-    process = subprocess.Popen([*command, *needs], env=environment, stderr=subprocess.DEVNULL)
-    tokens = out.parent / "seed0/tokens"
-    while len(list(tokens.glob("[0-9]*.npy"))) < 2:
+    out, experiment, needs = tmp_path / "features/manifest.json", features_experiment(), [demos, finetuned]
+    options = ("--experiment", experiment, "--needs", *map(str, needs), "--out", str(out))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ghost.steps.cache_features", *options],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.DEVNULL,
+    )
+
+    def finished():
+        kept = (out.parent / "units/cache_features").glob("[0-9a-f]*.json")
+        return {path.stem: path.stat().st_mtime_ns for path in kept}
+
+    while not finished():
         assert process.poll() is None
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not out.exists()
-    first = tokens / "00000.npy"
-    made = first.stat().st_mtime_ns
+    before = finished()
+    assert 0 < len(before) < 5
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "8")  # as in profiles/slurm: more cores are not more models on the GPU
+    addresses = []
     for part in (3, 1, 2):
-        cache_shards(features_row(), out.parent / f"parts/{part}of3.json", [demos, finetuned], part, 3)
-    assert first.stat().st_mtime_ns == made  # kept, not made again
-    shards = {path: path.stat().st_mtime_ns for path in tokens.iterdir()}
-    assert len([path for path in shards if not path.name.startswith(".")]) == 5
-    cache_features(features_row(), out, [demos, finetuned])
-    assert {path: path.stat().st_mtime_ns for path in tokens.iterdir()} == {
-        path: time_ns for path, time_ns in shards.items() if not path.name.startswith(".")
-    }
+        execute(cache_features, experiment, out, needs, part=part, parts=3, done=tmp_path / f"{part}of3.json")
+        addresses += json.loads((tmp_path / f"{part}of3.json").read_text())
+    assert not out.exists()
+    shards = finished()
+    assert set(addresses) == shards.keys()
+    assert len(shards) == 5
+    assert before.items() <= shards.items()  # found, not done again
+    execute(cache_features, experiment, out, needs)
+    assert shards.items() <= finished().items()
     assert out.read_bytes() == cached.read_bytes()
 
 
@@ -142,7 +154,7 @@ def test_other_batches_give_the_same_but_for_rounding(tmp_path, cached, demos, f
 
     monkeypatch.setattr(step, "frames", counted)
     out = tmp_path / "features/manifest.json"
-    cache_features(features_row(batch_size=1, samples_per_shard=50), out, [demos, finetuned])
+    execute(cache_features, features_experiment(batch_size=1, samples_per_shard=50), out, [demos, finetuned])
     assert set(asked) == {1}
     mine, theirs = FeatureCache.open(cached), FeatureCache.open(out)
     one, other = mine.tokens(EVERYTHING), theirs.tokens(EVERYTHING)
@@ -152,9 +164,9 @@ def test_other_batches_give_the_same_but_for_rounding(tmp_path, cached, demos, f
 
 def test_a_data_set_of_v3_is_cached_too(tmp_path, cached, finetuned):
     """One video for seven episodes instead of one each: encoded anew, so the pictures differ a little."""
-    make_demos(demos_row(write_recorded(tmp_path / "set", "v3.0")), tmp_path / "dual_arm/manifest.json")
-    out = tmp_path / "features/manifest.json"
-    cache_features(features_row(), out, [tmp_path / "dual_arm/manifest.json", finetuned])
+    needs, out = [tmp_path / "dual_arm/manifest.json", finetuned], tmp_path / "features/manifest.json"
+    execute(make_demos, demos_experiment(write_recorded(tmp_path / "set", "v3.0")), needs[0])
+    execute(cache_features, features_experiment(), out, needs)
     mine, theirs = FeatureCache.open(cached), FeatureCache.open(out)
     np.testing.assert_array_equal(mine.action, theirs.action)
     difference = np.abs(mine.tokens(EVERYTHING).astype(float) - theirs.tokens(EVERYTHING).astype(float))
@@ -175,13 +187,13 @@ def test_a_data_set_of_v3_is_cached_too(tmp_path, cached, finetuned):
         ({"d_state": 32}, "has d_state 64, not 32"),
         ({"horizon": 16}, "has horizon 17, not 16"),
         ({"d_token": 2048, "tokens": 64}, "has d_token 64, not 2048"),
-        ({"tokens": 500}, "tokens: 500 are wanted, Eagle gives"),
+        ({"tokens": 500}, "that Eagle gives for these pictures and this text, got 500"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
     ],
 )
 def test_what_does_not_fit_is_one_line(tmp_path, demos, finetuned, changes, message):
     with pytest.raises(GhostError) as error:
-        cache_features(features_row(**changes), tmp_path / "manifest.json", [demos, finetuned])
+        execute(cache_features, features_experiment(**changes), tmp_path / "manifest.json", [demos, finetuned])
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "manifest.json").exists()
@@ -189,14 +201,17 @@ def test_what_does_not_fit_is_one_line(tmp_path, demos, finetuned, changes, mess
 
 def test_a_data_set_without_cameras_is_one_line(tmp_path, finetuned):
     settings = {"episodes": 20, "steps": 20, "fps": 20, "robot_seed": 1, "state_noise": 0.0, "scene_noise": 0.0}
-    demos = tmp_path / "d/manifest.json"
-    make_demos(row("d", "make_demos", "ghost.data.dual_arm", {**settings, "episodes_per_file": 60}), demos)
+    demos = tmp_path / "dual_arm/manifest.json"
+    settings["episodes_per_file"] = 60
+    execute(make_demos, declared("dual_arm", "make_demos", "ghost.data.dual_arm", settings, [0], []), demos)
     with pytest.raises(GhostError, match="the data set has no camera; `--config demos=<folder>` names another"):
-        cache_features(features_row(), tmp_path / "manifest.json", [demos, finetuned])
-    with pytest.raises(
-        GhostError, match="GR00T needs the manifest of its checkpoint beside that of the data set, got 0"
-    ):
-        cache_features(features_row(), tmp_path / "manifest.json", [demos])
+        execute(cache_features, features_experiment(), tmp_path / "manifest.json", [demos, finetuned])
+
+
+def test_features_need_one_checkpoint(tmp_path, demos):
+    experiment = declared("features", "cache_features", "ghost.backbones.groot", FEATURES, [0], ["dual_arm"])
+    with pytest.raises(GhostError, match="GR00T needs one checkpoint beside the data set, got 0"):
+        execute(cache_features, experiment, tmp_path / "manifest.json", [demos])
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path, demos, finetuned):
@@ -206,7 +221,12 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, demos, finetuned):
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(GhostError, match=r"model\.safetensors is not the file that its manifest lists"):
-        cache_features(features_row(), tmp_path / "manifest.json", [demos, tmp_path / "groot/manifest.json"])
+        execute(
+            cache_features,
+            features_experiment(),
+            tmp_path / "features/manifest.json",
+            [demos, tmp_path / "groot/manifest.json"],
+        )
 
 
 def test_the_data_are_what_they_claim():

@@ -26,7 +26,8 @@ D_VISION, D_TEXT, HEADS = 48, 64, 4
 def make_checkpoint(folder: Path, *, horizon: int = 16, seed: int = 0) -> Path:
     """Write the checkpoint and its processor, with weights drawn from the seed."""
     write_processor(folder / "eagle")
-    from ghost.backbones.groot import assembled_processor, import_lerobot
+    from ghost.backbones.groot_environment import import_lerobot
+    from ghost.backbones.groot_files import assembled_processor
 
     groot_n1 = import_lerobot()
     import torch

@@ -1,10 +1,10 @@
-"""Backbones: what a frozen vision-language model sees at a time step, as tokens. A module here offers
+"""A backbone turns the observations of a time step into the tokens of a frozen vision-language model. Its module has
 
-    Settings   a frozen dataclass with at least `tokens` (T) and `d_token` (D); its fields stand flat in the row
-    STAND_IN   the name of what it stands in for, as records carry it; empty for the real thing
+    Settings   a frozen dataclass with at least `tokens` (T) and `d_token` (D), read from the experiment's settings
+    STAND_IN   what the backbone stands in for, as records carry it; empty for the real thing
     start(settings, sizes, runs) -> Backbone
 
-`sizes` are those of a sample, which the backbone must fit; `runs` are what it needs beside the demonstrations.
+The backbone must fit the `sizes` of a sample. `runs` are the runs that it needs beside the demonstrations.
 `encode` depends on nothing but its arguments: the same observations give the same tokens, in any order, in any batch.
 """
 
@@ -40,5 +40,5 @@ class Observations:
 class Backbone:
     encode: Callable[[Observations], Encoded]
     batch_size: int = 0  # observations at a time; 0: a whole shard
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what shards and record say of it beside its settings
-    lock: Path = LOCK  # of the environment that it runs in
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else determines the tokens: hashes of weights
+    lock: Path = LOCK  # pins the environment that it runs in

@@ -1,11 +1,12 @@
 """Fine-tuning of GR00T N1.5's action head on a data set, by the paper's recipe.
 
-15,000 updates at 5e-5 with batches of 4, accumulated over 2. Eagle is frozen and the whole action head learns (lerobot's
-and NVIDIA's default). Model, loss, AdamW and the cosine schedule with its warm-up are lerobot's own classes; the schedule
-is stretched over the steps. Training steps are drawn from the first episodes, those that the feature cache trains on.
+The recipe has 15,000 updates at 5e-5 with batches of 4, accumulated over 2. Eagle is frozen and the whole action head
+learns (lerobot's and NVIDIA's default). Model, loss, AdamW and the cosine schedule with its warm-up are lerobot's own
+classes; the schedule is stretched over the steps. Training steps are drawn from the first episodes, on which decoders
+train as well, by the episode split of the feature cache.
 
-A run depends on its seed alone. A killed run goes on from its last state file. On a GPU the head is float32 and computes
-in bfloat16.
+What is drawn depends on the seed and the step alone. A killed run goes on from its last state file. On a GPU the
+weights of the head are float32 and it computes in bfloat16.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ghost.backbones import groot
+from ghost.backbones.groot import Groot, choose_cameras
+from ghost.backbones.groot_environment import device
+from ghost.backbones.groot_files import ASSETS, EAGLE
 from ghost.data.lerobot import LeRobotDataset
 from ghost.data.sampling import frames
 from ghost.errors import GhostError
@@ -39,8 +42,8 @@ STATE_EVERY_S = 600.0  # the head with its moments: 13 GB for the published one
 @dataclass(frozen=True)
 class FineTuning:
     checkpoint: str  # a folder, or a name on the hub
-    revision: str  # of the hub's: the commit
-    processor: str  # Eagle's: likewise; empty: the checkpoint's own folder `eagle`
+    revision: str  # the commit, for a name on the hub
+    processor: str  # Eagle's: likewise; empty: the folder `eagle` of the checkpoint
     processor_revision: str
     embodiment: str
     cameras: tuple[str, ...]
@@ -48,7 +51,7 @@ class FineTuning:
     train_episodes: int
     steps: int  # updates
     batch_size: int
-    accumulation: int  # batches an update
+    accumulation: int  # batches per update
     learning_rate: float
     warmup_share: float
 
@@ -63,53 +66,53 @@ class FineTuning:
             )
 
 
-def save(model: groot.Groot, processor: Path, folder: Path) -> tuple[str, ...]:
-    """Weights, configuration and processor in one folder; its files, below the run's folder."""
+def save(model: Groot, processor: Path, folder: Path) -> tuple[str, ...]:
+    """Write weights, configuration and processor into one folder. Returns their names below the run's folder."""
     shutil.rmtree(folder, ignore_errors=True)
     model.model.save_pretrained(folder, safe_serialization=True)
-    (folder / groot.EAGLE).mkdir()
-    for name in groot.ASSETS:
-        shutil.copyfile(processor / name, folder / groot.EAGLE / name)
+    (folder / EAGLE).mkdir()
+    for name in ASSETS:
+        shutil.copyfile(processor / name, folder / EAGLE / name)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return tuple(str(path.relative_to(folder.parent)) for path in files)
 
 
 class Steps:
-    """Training steps of the data set, in memory but for their pictures."""
+    """The training steps of the data set. All but their pictures is in memory."""
 
     def __init__(self, dataset: LeRobotDataset, episodes: int) -> None:
         if not episodes <= len(dataset):
-            raise GhostError(f"train_episodes must be at most the {len(dataset)} of {dataset.folder}, got {episodes}")
+            raise GhostError(f"{dataset.folder} has {len(dataset)} episodes, train_episodes is {episodes}")
         self.dataset = dataset
         read = [dataset.episode(index) for index in range(episodes)]
         self.state, self.action = [data.state for data in read], [data.action for data in read]
         self.task = [data.task for data in read]
         self.last = np.cumsum([len(data) for data in read])
 
-    def batch(self, model: groot.Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
-        """B steps, drawn uniformly, as lerobot's model reads them: Eagle's inputs, state, action chunk, its mask."""
+    def batch(self, model: Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
+        """B uniformly drawn steps as lerobot's model reads them: Eagle's inputs, state, action chunk and its mask."""
         config, B = model.head.config, settings.batch_size
-        places = np.sort(rng.integers(0, self.last[-1], B))  # [B], rising, as `frames` wants them
+        places = np.sort(rng.integers(0, self.last[-1], B))  # [B], rising, as `frames` needs them
         episode = np.searchsorted(self.last, places, side="right")
         step = places - np.concatenate([[0], self.last])[episode]
         state = np.zeros((B, 1, config.max_state_dim), np.float32)
         action = np.zeros((B, config.action_horizon, config.action_dim), np.float32)
         mask = np.zeros_like(action)
-        for row, (e, k) in enumerate(zip(episode, step, strict=True)):
+        for b, (e, k) in enumerate(zip(episode, step, strict=True)):
             chunk = self.action[e][np.minimum(k + np.arange(config.action_horizon), len(self.action[e]) - 1)]
             if chunk.shape[1] > config.action_dim or self.state[e].shape[1] > config.max_state_dim:
                 raise GhostError(
                     f"{self.dataset.folder}: state {self.state[e].shape[1]} and action {chunk.shape[1]} do not fit into"
                     f" the checkpoint's {config.max_state_dim} and {config.action_dim}"
                 )
-            state[row, 0, : self.state[e].shape[1]] = self.state[e][k]
-            action[row, :, : chunk.shape[1]] = chunk
-            mask[row, :, : chunk.shape[1]] = 1
-        cameras = groot.choose_cameras(settings.cameras, self.dataset.cameras)
+            state[b, 0, : self.state[e].shape[1]] = self.state[e][k]
+            action[b, :, : chunk.shape[1]] = chunk
+            mask[b, :, : chunk.shape[1]] = 1
+        cameras = choose_cameras(settings.cameras, self.dataset.cameras)
         views = [frames(self.dataset, camera, episode, step) for camera in cameras]  # V of [B, h, w, 3]
         instructions = [self.dataset.tasks[int(self.task[e][k])] for e, k in zip(episode, step, strict=True)]
         return {
-            **model.inputs(instructions, [[view[row] for view in views] for row in range(B)]),
+            **model.inputs(instructions, [[view[b] for view in views] for b in range(B)]),
             "state": torch.from_numpy(state),
             "action": torch.from_numpy(action),
             "action_mask": torch.from_numpy(mask),
@@ -120,26 +123,19 @@ class Steps:
 class Fit:
     """One run of the recipe on a loaded checkpoint, which it changes."""
 
-    def __init__(
-        self,
-        model: groot.Groot,
-        dataset: LeRobotDataset,
-        settings: FineTuning,
-        seed: int,
-        state: Path,
-    ) -> None:
+    def __init__(self, model: Groot, dataset: LeRobotDataset, settings: FineTuning, seed: int, state: Path) -> None:
         self.model, self.settings, self.seed, self.state = model, settings, seed, state
         self.data = Steps(dataset, settings.train_episodes)
         model.head.float()
-        with contextlib.redirect_stdout(io.StringIO()):  # lerobot tells what it tunes
+        with contextlib.redirect_stdout(io.StringIO()):  # lerobot prints what it tunes
             model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)
         self.names, self.parameters = zip(*model.head.named_parameters(), strict=True)
         policy = importlib.import_module("lerobot.policies.groot.configuration_groot")
-        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=groot.device()).get_optimizer_preset()
+        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=device()).get_optimizer_preset()
         self.longest_gradient = preset.grad_clip_norm
         self.optimizer = preset.build(list(self.parameters))
         self.share = schedule(self.optimizer, settings)
-        self.losses: list[float] = []  # one a step
+        self.losses: list[float] = []  # one per step
 
     def run(self, progress: Progress) -> list[float]:
         self._resume()
@@ -164,8 +160,8 @@ class Fit:
         for part in range(s.accumulation):
             rng = np.random.default_rng([self.seed, step, part])
             batch = self.data.batch(self.model, s, rng)
-            torch.manual_seed(int(rng.integers(2**62)))  # the head draws time, noise and dropout from torch's own
-            with torch.autocast("cuda", torch.bfloat16, enabled=groot.device() == "cuda"):
+            torch.manual_seed(int(rng.integers(2**62)))  # the head draws time, noise and dropout with torch
+            with torch.autocast("cuda", torch.bfloat16, enabled=device() == "cuda"):
                 loss = self.model.model(batch)["loss"] / s.accumulation
             loss.backward()
             total += loss.item()
@@ -198,7 +194,7 @@ class Fit:
 
 
 def schedule(optimizer: Any, settings: FineTuning) -> Callable[[int], float]:
-    """The share of the learning rate at a step: lerobot's warm-up and cosine, over the steps."""
+    """The share of the learning rate at a step: lerobot's warm-up and cosine, stretched over the steps."""
     schedulers = importlib.import_module("lerobot.optim.schedulers")
     config = schedulers.CosineDecayWithWarmupSchedulerConfig(
         num_warmup_steps=int(settings.warmup_share * settings.steps),

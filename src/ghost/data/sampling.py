@@ -1,4 +1,7 @@
-"""Which time steps of a data set become samples of a feature cache, and what is gathered for each. N samples, H horizon."""
+"""Which time steps of a data set become samples of a feature cache, and what is gathered for each.
+
+Letters: N samples, H horizon.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Draw:
 
     train_per_task: tuple[int, ...]  # the sample split, in the order of the data set's tasks
     test_per_task: tuple[int, ...]
-    train_episodes: int  # the episode split: the first so many train
+    train_episodes: int  # the episode split: so many episodes, from the first on, are for training
     train_timesteps: int
     test_timesteps: int
     horizon: int  # H
@@ -42,7 +45,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class WholeEpisodes:
-    """Every `stride`-th time step of all episodes; the last `test_episodes` of each task are to test."""
+    """Every `stride`-th time step of all episodes. The last `test_episodes` of each task are for testing."""
 
     stride: int
     test_episodes: int
@@ -95,7 +98,7 @@ def draw(settings: Draw | WholeEpisodes, dataset: LeRobotDataset, seed: int) -> 
 def whole_episodes(
     draw: WholeEpisodes, dataset: LeRobotDataset
 ) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """As `draw_samples`, with one split, by episode."""
+    """Like `draw_samples`, with one split, by episode."""
     parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
     episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     of_task: dict[str, list[int]] = {}
@@ -115,7 +118,7 @@ def draw_samples(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
     """Episode [N] and timestep [N] of the samples, in the order of the data set, and the splits as indices of samples.
 
-    Both splits draw time steps uniformly and none of them twice; a time step may serve both, as two samples.
+    Both splits draw time steps uniformly, without replacement. A time step that both draw becomes two samples.
     """
     rng = np.random.default_rng(seed)
     lengths = dataset.lengths()
@@ -156,9 +159,9 @@ def draw_samples(
 def gather(
     draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The small arrays of the samples, and the observation columns that the backbone may see; one pass over the data.
+    """The small arrays of the samples, and the observation columns that the backbone may see.
 
-    `episode` must rise, so that every file is read once.
+    `episode` must rise: then each file is read once.
     """
     n = len(episode)
     state = np.zeros((n, draw.d_state), np.float32)
@@ -197,6 +200,6 @@ def gather(
 
 
 def frames(dataset: LeRobotDataset, camera: str, episode: np.ndarray, timestep: np.ndarray) -> np.ndarray:
-    """A camera's images of samples [n, height, width, 3], whose episodes rise."""
+    """The images of a camera [n, height, width, 3] for samples whose episodes rise."""
     parts = [dataset.frames(int(index), camera, timestep[episode == index].tolist()) for index in np.unique(episode)]
     return np.concatenate(parts)

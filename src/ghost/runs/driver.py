@@ -101,12 +101,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Split:
-    """A run that consists of independent units. `items` are plain JSON by name; `work` must be picklable."""
+    """A run that consists of independent units. `items` are plain JSON by name; parallel `work` must be picklable."""
 
     items: Mapping[str, Any]
     work: Callable[[Path, Any], Made]
     join: Callable[[list[Kept]], Outcome]
     without: tuple[str, ...] = ()  # settings that say which items there are and change none of them
+    parallel: bool = True  # False: all in this process, where the work holds a model or a GPU
     noun: str = "units"
     summary: Callable[[list[Any]], str] = lambda values: ""  # of the values so far, for the progress line
 
@@ -261,13 +262,13 @@ class Driver:
         return Made(value, write_outcome(folder, outcome), outcome.hashes)
 
     def do_items(self, split: Split, record: Mapping[str, Any], items: Mapping[str, Any]) -> list[Kept]:
-        """Find or do units of a run, over the cores of this job."""
+        """Find or do units of a run, on the cores of this job where they are parallel."""
         alike = identity(record)
         del alike["experiment"]
         alike["settings"] = {key: value for key, value in alike["settings"].items() if key not in split.without}
         do = partial(_do_item, self.job.store, self.job.step, alike, split.work)
         progress, made = Progress(split.noun), []
-        for kept in run_all(do, list(items.values()), workers()):
+        for kept in run_all(do, list(items.values()), workers() if split.parallel else 1):
             made.append(kept)
             progress(len(made), len(items), split.summary([unit.value for unit in made]))
         return made

@@ -1,10 +1,10 @@
-"""Cache what a backbone makes of a data set.
+"""Cache the features that a backbone gives for the samples of a data set.
 
 The experiment needs the demonstrations, then what the backbone needs. Its module is a backbone (`ghost.backbones`
 describes the contract); the settings are the backbone's and those of the sampling (`ghost.data.sampling`) in one flat
-list. `ghost.data.features` describes the files. A shard is a unit of work: a killed step goes on after the last finished
-shard, and several jobs may share the shards (`ghost.steps.cache_shards`). In memory are the pictures of a batch and the
-tokens of a shard.
+list. `ghost.data.features` describes the files. A shard is a unit of work: a killed step goes on after the last
+finished shard, and several jobs may share the shards (`ghost.steps.cache_shards`). In memory are the pictures of a
+batch and the tokens of a shard.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cache_features(job: Job) -> Plan:
     def dataset() -> LeRobotDataset:
         opened = open_demos(job.only_run(0))
         if backbone.facts:
-            opened.limits_file()  # now, and not when all is encoded
+            opened.limits_file()  # checks that it is there before the long work
         return opened
 
     def run(unit: Unit) -> Split:
@@ -47,6 +47,7 @@ def cache_features(job: Job) -> Plan:
             {f"{k:05d}": [start, start + n] for k, (start, n) in enumerate(zip(starts, lengths, strict=True))},
             partial(encode_shard, backbone, dataset(), samples, backbone.batch_size or per_shard),
             partial(join, unit.folder, samples, dataset(), sizes, per_shard),
+            parallel=False,  # the backbone is loaded once
             noun="shards",
         )
 
@@ -81,7 +82,7 @@ def encode(backbone: Backbone, dataset: LeRobotDataset, samples: Drawn, part: sl
 def join(
     folder: Path, samples: Drawn, dataset: LeRobotDataset, sizes: Sizes, per_shard: int, made: list[Kept]
 ) -> Outcome:
-    """List the shards: <kind>/<number>.npy are links to the units' files."""
+    """Link the units' files as <kind>/<number>.npy and list them in the index."""
     hashes = {}
     for number, kept in enumerate(made):
         for name, known in kept.files.items():

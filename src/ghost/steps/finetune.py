@@ -1,7 +1,7 @@
 """Fine-tune GR00T N1.5 on a data set, once per seed.
 
-The result is a checkpoint with its processor in one folder, from which features are cached and which needs nothing else.
-`steps: 0` takes a checkpoint as it is and only sets its horizon. `ghost.backbones.finetuning` has the recipe.
+The result is one folder with the checkpoint and its processor. The feature cache needs nothing else of GR00T. With
+`steps: 0` the weights stay as they are and only the horizon is set. `ghost.backbones.finetuning` has the recipe.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ghost.backbones import groot
 from ghost.backbones.finetuning import STATE, FineTuning, Fit, save
+from ghost.backbones.groot import HEAD_PARAMETERS, Groot
+from ghost.backbones.groot_environment import lock
+from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, check_files, files_hash, find_files
 from ghost.data.sampling import open_demos
 from ghost.runs.driver import Job, Plan, Unit, main
 from ghost.runs.progress import Progress
@@ -25,29 +27,29 @@ MODEL = "GR00T N1.5 weights"  # what a checkpoint with another head stands in fo
 def finetune(job: Job) -> Plan:
     """Fine-tune the action head of GR00T N1.5."""
     (settings,) = job.read(FineTuning)
-    source = groot.find_files(settings.checkpoint, settings.revision, "checkpoint")
+    source = find_files(settings.checkpoint, settings.revision, "checkpoint")
     processor = (
-        groot.find_files(settings.processor, settings.processor_revision, "processor")
+        find_files(settings.processor, settings.processor_revision, "processor")
         if settings.processor
-        else source / groot.EAGLE
+        else source / EAGLE
     )
-    groot.check_files(source, processor)
+    check_files(source, processor)
 
     def run(unit: Unit) -> Outcome:
         dataset = open_demos(job.only_run(0))
-        dataset.limits_file()  # now, and not when all is done
+        dataset.limits_file()  # checks that it is there before the long work
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True, warn_only=True)
-        model = groot.Groot.load(source, settings.embodiment, processor=processor, horizon=settings.horizon)
+        model = Groot.load(source, settings.embodiment, processor=processor, horizon=settings.horizon)
         losses = Fit(model, dataset, settings, unit.seed, unit.folder / STATE).run(Progress("steps"))
-        files = save(model, processor, unit.folder / groot.CHECKPOINT)
+        files = save(model, processor, unit.folder / CHECKPOINT)
         parameters = sum(parameter.numel() for parameter in model.head.parameters())
         measured = [Measured("head", "parameters", parameters), Measured("train", "steps", settings.steps)]
         measured += [Measured("train", "loss", losses[-1])] if losses else []
-        stand_ins = () if parameters == groot.HEAD_PARAMETERS else (MODEL,)
+        stand_ins = () if parameters == HEAD_PARAMETERS else (MODEL,)
         return Outcome(measured, {"training/loss": np.array(losses)}, files, stand_ins=stand_ins)
 
-    return Plan(run, facts=_facts(settings, source, processor), lock=groot.lock())
+    return Plan(run, facts=_facts(settings, source, processor), lock=lock())
 
 
 def _facts(settings: FineTuning, source: Path, processor: Path) -> dict[str, Any]:
@@ -57,18 +59,18 @@ def _facts(settings: FineTuning, source: Path, processor: Path) -> dict[str, Any
         "checkpoint": {
             "name": _name(settings.checkpoint),
             "revision": settings.revision,
-            "sha256": groot.files_hash(source, weights),
+            "sha256": files_hash(source, weights),
         },
         "processor": {
-            "name": _name(settings.processor) if settings.processor else groot.EAGLE,
+            "name": _name(settings.processor) if settings.processor else EAGLE,
             "revision": settings.processor_revision,
-            "sha256": groot.files_hash(processor, list(groot.ASSETS)),
+            "sha256": files_hash(processor, ASSETS),
         },
     }
 
 
 def _name(place: str) -> str:
-    """A hub's name as it is, a folder's without its path, which differs between machines."""
+    """A name on the hub, or the name of a folder without its path, which differs between machines."""
     return Path(place).name if Path(place).is_dir() else place
 
 

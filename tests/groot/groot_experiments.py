@@ -1,14 +1,14 @@
-"""Lines of the table at a tiny size, and a recorded data set: the stand-in's episodes, in raw units, filmed."""
+"""Experiments at a tiny size, and a recorded data set: the stand-in's episodes, in raw units, filmed."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from ghost.data import dual_arm
 from ghost.data.lerobot_writer import Recording, write_dataset
+from trained import declared
 
 CAMERAS = ("observation.images.head", "observation.images.wrist")
 PIXELS = 48
@@ -47,23 +47,18 @@ FINETUNING = {
 }
 
 
-def row(name: str, step: str, module: str, settings: dict) -> str:
-    """A line of the table, as steps get it."""
-    line = {"name": name, "step": step, "module": module, "settings": settings, "seeds": [0], "needs": []}
-    return json.dumps({**line, "scale": "smoke", "reduced": {}})
+def features_experiment(**changes) -> str:
+    settings, needs = {**FEATURES, **changes}, ["dual_arm", "groot"]
+    return declared("dual_arm_features", "cache_features", "ghost.backbones.groot", settings, [0], needs)
 
 
-def features_row(**changes) -> str:
-    return row("dual_arm_features", "cache_features", "ghost.backbones.groot", {**FEATURES, **changes})
-
-
-def finetune_row(checkpoint: Path | str, **changes) -> str:
+def finetune_experiment(checkpoint: Path | str, **changes) -> str:
     settings = {**FINETUNING, "checkpoint": str(checkpoint), **changes}
-    return row("groot", "finetune", "ghost.backbones.groot", settings)
+    return declared("groot", "finetune", "ghost.backbones.groot", settings, [0], ["dual_arm"])
 
 
-def demos_row(path: Path) -> str:
-    return row("dual_arm", "make_demos", "ghost.data.recorded", {"path": str(path)})
+def demos_experiment(path: Path) -> str:
+    return declared("dual_arm", "make_demos", "ghost.data.recorded", {"path": str(path)}, [0], [])
 
 
 def raw_episodes() -> tuple[list[dual_arm.Demonstration], dict]:
