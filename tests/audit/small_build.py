@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from ghost.files import canonical, read_json, write_json
 from ghost.runs.code import file_hash, module_path
-from ghost.runs.records import identity
+from ghost.runs.records import identity, open_runs
 from ghost.runs.units import address_of
 from ghost.study.builds import Config, load
 
@@ -63,6 +63,7 @@ def write_run(
         "inputs": {name: _input(config, name) for name in used},
         "code": {"sha256": hashlib.sha256(canonical(code).encode()).hexdigest(), "files": code},
         "lock_sha256": "1" * 64,
+        "facts": {},
         "outputs": outputs,
         "start": f"2026-01-02T03:04:{seed % 60:02}+00:00",
         "end": "2026-01-02T03:05:00+00:00",

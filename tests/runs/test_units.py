@@ -32,20 +32,20 @@ class Work:
 
 def test_a_unit_is_done_once_whoever_asks(store):
     work = Work()
-    first = store.do("episode", {"seed": 1, "trial": 2}, work)
-    second = Store(store.folder).do("episode", {"trial": 2, "seed": 1}, work)
+    first = store.find_or_do("episode", {"seed": 1, "trial": 2}, work)
+    second = Store(store.folder).find_or_do("episode", {"trial": 2, "seed": 1}, work)
     assert len(work.folders) == 1
     assert (first.new, second.new) == (True, False)
     assert first.value == second.value == {"number": 1}
     assert (first.files, first.start, first.wall_s) == (second.files, second.start, second.wall_s)
     assert [path.name for path in first.folder.iterdir()] == ["number.txt"]  # nothing unfinished is left
-    store.do("episode", {"seed": 1, "trial": 3}, work)
-    store.do("attempt", {"seed": 1, "trial": 2}, work)
+    store.find_or_do("episode", {"seed": 1, "trial": 3}, work)
+    store.find_or_do("attempt", {"seed": 1, "trial": 2}, work)
     assert len(work.folders) == 3
 
 
 def test_a_unit_without_files_is_one_small_file(store):
-    store.do("episode", {"trial": 1}, lambda folder: Made({"success": True}))
+    store.find_or_do("episode", {"trial": 1}, lambda folder: Made({"success": True}))
     (path,) = (store.folder / "episode").iterdir()
     assert json.loads(path.read_text())["determined_by"] == {"trial": 1}
 
@@ -53,9 +53,9 @@ def test_a_unit_without_files_is_one_small_file(store):
 @pytest.mark.parametrize("damage", [lambda path: path.write_text("9"), lambda path: path.unlink()])
 def test_a_unit_with_a_wrong_file_is_done_again(store, damage):
     work = Work()
-    damage(store.do("shard", {"k": 0}, work).folder / "number.txt")
+    damage(store.find_or_do("shard", {"k": 0}, work).folder / "number.txt")
     assert store.find("shard", {"k": 0}) is None
-    again = store.do("shard", {"k": 0}, work)
+    again = store.find_or_do("shard", {"k": 0}, work)
     assert again.new
     assert (again.folder / "number.txt").read_text() == "1"
 
@@ -68,17 +68,17 @@ def test_work_that_fails_keeps_its_folder_for_the_next_try(store):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.do("train", {"seed": 0}, killed)
+        store.find_or_do("train", {"seed": 0}, killed)
     assert store.find("train", {"seed": 0}) is None
     assert (work.folders[0] / "state.tmp").read_text() == "unfinished"
-    store.do("train", {"seed": 0}, work)
+    store.find_or_do("train", {"seed": 0}, work)
     assert work.folders[0] == work.folders[1]
     assert not (work.folders[0] / "state.tmp").exists()
 
 
 def test_a_file_outside_of_the_unit_is_refused(store):
     with pytest.raises(GhostError, match="leads out of"):
-        store.do("train", {"seed": 0}, lambda folder: Made({}, ("../../secret",)))
+        store.find_or_do("train", {"seed": 0}, lambda folder: Made({}, ("../../secret",)))
 
 
 def test_the_address_depends_on_content_and_not_on_order():

@@ -50,6 +50,13 @@ def test_any_number_of_jobs_gives_the_same_bytes(tmp_path, demos, parts):
         cache_part(out, demos, 0, parts)
 
 
+def test_cores_do_not_matter_since_the_backbone_is_loaded_once(tmp_path, demos, monkeypatch):
+    execute(cache_features, TEXT, tmp_path / "one/manifest.json", [demos])
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "8")
+    execute(cache_features, TEXT, tmp_path / "eight/manifest.json", [demos])
+    assert (tmp_path / "one/manifest.json").read_bytes() == (tmp_path / "eight/manifest.json").read_bytes()
+
+
 def test_a_backbone_without_a_head_predicts_no_actions(tmp_path, demos):
     execute(cache_features, TEXT, tmp_path / "manifest.json", [demos])
     with pytest.raises(GhostError, match="has no predicted actions: its backbone has no action head"):

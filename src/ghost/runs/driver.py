@@ -33,7 +33,11 @@ from ghost.runs.results import Outcome
 from ghost.runs.settings import read_settings
 from ghost.runs.units import ENTRY, Kept, Made, Store, address_of, run_all, workers
 
-UNITS, UNIT = "units.csv", ("unit", "address", "start", "wall_s")  # when each unit of a run was done
+RECORD, UNITS, UNIT = (
+    "run.json",
+    "units.csv",
+    ("unit", "address", "start", "wall_s"),
+)  # when each unit of a run was done
 DERIVED = ("run_id", "stand_ins", "reduced", "outputs")  # fields of a record that follow from others
 DECLARED = ("name", "step", "module", "modules", "scale", "settings", "seeds", "needs", "reduced")
 
@@ -208,8 +212,7 @@ class Driver:
     def record(self, seed: int) -> dict[str, Any]:
         """Find or do a run, show it in the experiment's folder, and return its entry of the manifest."""
         record, folder = self.declared(seed), self.job.folder / f"seed{seed}"
-        self.adopt(record, folder)
-        kept = self.job.store.do(self.job.step, identity(record), partial(self.work, seed, record))
+        kept = self.find(record) or self.job.store.do(self.job.step, identity(record), partial(self.work, seed, record))
         records = [run.record() for run in self.plan.inputs(seed, self.job.needs)]
         own = {getattr(self.job.module, "STAND_IN", ""), *self.plan.stand_ins, *kept.value["stand_ins"]} - {""}
         record |= {
@@ -222,31 +225,32 @@ class Driver:
             "cpu_s": kept.cpu_s,
             **kept.value["circumstances"],
         }
-        check_record(record, folder / "run.json")
+        check_record(record, folder / RECORD)
         _show(kept, folder)
-        write_json(folder / "run.json", record)
+        write_json(folder / RECORD, record)
         if kept.value["units"]:
             write_text(folder / UNITS, "".join(f"{','.join(line)}\n" for line in (UNIT, *kept.value["units"])))
         files = {f"{folder.name}/{name}": entry["sha256"] for name, entry in kept.files.items()}
         return {"run_id": kept.address, "seed": seed, "files": files}
 
-    def adopt(self, record: Mapping[str, Any], folder: Path) -> None:
-        """A run in its folder that is not among the units, as after `dvc pull`, becomes a unit again."""
-        store, path, known = self.job.store, folder / "run.json", identity(record)
-        if not path.is_file() or store.find(self.job.step, known) is not None:
-            return
-        there = read_json(path)
+    def find(self, record: Mapping[str, Any]) -> Kept | None:
+        """A finished run: among the units, or in its folder alone, as after `dvc pull`; then it becomes a unit again."""
+        store, known, folder = self.job.store, identity(record), self.job.folder / f"seed{record['seed']}"
+        found = store.find(self.job.step, known)
+        if found is not None or not (folder / RECORD).is_file():
+            return found
+        there = read_json(folder / RECORD)
         files = there.get("outputs", {})
         right = all((folder / name).is_file() and sha256(folder / name) == files[name]["sha256"] for name in files)
         if there.get("run_id") != address_of(known) or not files or not right:
-            return
+            return None
         for name in files:
             link(confined(folder, name), store.folder / self.job.step / there["run_id"] / name)
         lines = (folder / UNITS).read_text(encoding="utf-8").splitlines()[1:] if (folder / UNITS).is_file() else []
         around = {key: there[key] for key in there.keys() - record.keys() - {*DERIVED, *ENTRY}}
         value = {"stand_ins": there["stand_ins"], "circumstances": around, "units": [line.split(",") for line in lines]}
         times = {key: there[key] for key in ("start", "wall_s", "cpu_s")}
-        store.keep(self.job.step, known, {"value": value, "files": files, **times})
+        return store.keep(self.job.step, known, {"value": value, "files": files, **times})
 
     def work(self, seed: int, record: Mapping[str, Any], folder: Path) -> Made:
         """Do a run: the work of its unit."""
@@ -278,7 +282,7 @@ class Driver:
         addresses: list[str] = []
         for seed in self.job.seeds:
             record = self.declared(seed)
-            if self.job.store.find(self.job.step, identity(record)) is not None:
+            if self.find(record) is not None:
                 continue
             split = self.plan.run(self.unit(seed, self.job.store.folder / self.job.step))
             if not isinstance(split, Split):
@@ -294,7 +298,7 @@ class Driver:
 
 
 def _do_item(store: Store, kind: str, alike: Mapping[str, Any], work: Callable[[Path, Any], Made], item: Any) -> Kept:
-    return store.do(kind, {**alike, "item": item}, lambda folder: work(folder, item))
+    return store.find_or_do(kind, {**alike, "item": item}, lambda folder: work(folder, item))
 
 
 def _inherited(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

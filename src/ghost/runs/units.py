@@ -62,6 +62,9 @@ class Store:
 
     folder: Path
 
+    def find_or_do(self, kind: str, determined_by: Mapping[str, Any], work: Callable[[Path], Made]) -> Kept:
+        return self.find(kind, determined_by) or self.do(kind, determined_by, work)
+
     def find(self, kind: str, determined_by: Mapping[str, Any]) -> Kept | None:
         """A finished unit, if it is there and each of its files is still the same."""
         address = address_of(determined_by)
@@ -76,10 +79,7 @@ class Store:
         return Kept(address, folder=folder, new=False, **{key: entry[key] for key in ENTRY})
 
     def do(self, kind: str, determined_by: Mapping[str, Any], work: Callable[[Path], Made]) -> Kept:
-        """The unit with this address: found, or done now. `work` receives the folder for its files."""
-        found = self.find(kind, determined_by)
-        if found is not None:
-            return found
+        """Do a unit. `work` receives the folder for its files."""
         folder = self.folder / kind / address_of(determined_by)
         start, start_s, start_cpu_s = datetime.now(UTC), time.monotonic(), time.process_time()
         made = work(folder)
