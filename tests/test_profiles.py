@@ -36,7 +36,8 @@ def test_all_cores_of_this_machine_but_no_limit_on_a_cluster(root, tmp_path, mon
         return parse_args(None)[1].cores
 
     assert cores("all") == available_cpu_count()
-    assert cores("all", "--config", "note=slurm") == available_cpu_count()
+    for arguments in (("--config", "note=slurm"), ("--profile", "none")):
+        assert cores("all", *arguments) == available_cpu_count()
     for arguments in (("--profile", "slurm", "--", "all"), ("--profile=slurm",), ("--profile", str(root / "slurm"))):
         assert cores(*arguments) is None
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "slurm")
