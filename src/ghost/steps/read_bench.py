@@ -1,8 +1,8 @@
-"""What `make bench` measured last, as a run: `python -m ghost.steps.read_bench --row '{...}' --reads ...csv --out ...`.
+"""Record the last results of `make bench`: `python -m ghost.steps.read_bench --row '{...}' --reads ...csv --out ...`.
 
-Benchmarks want a quiet machine and ten minutes, so the pipeline does not run them: it reads their files, which
-are kept in the repository. Rows have the median ratio of each line with its quartiles, our value, and the goal; what
-grows is fitted by a power law.
+Benchmarks need a quiet machine and ten minutes, so the pipeline does not run them: it reads their files, which are in
+the repository. The measured values are the median ratio of each measurement with its quartiles, our value and the goal,
+and the exponent of a power law for each size that grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_bench(row: str, reads: tuple[Path, ...], out: Path) -> None:
     """Record the benchmarks as one run.
 
     Args:
-        row: a line of the table, as JSON.
+        row: an experiment of the study, as JSON.
         reads: the files of data/bench.
         out: the manifest to write; the run goes beside it.
     """
@@ -62,7 +62,7 @@ def outcome(pairs: dict[str, list[Pair]], settings: Settings) -> Outcome:
 
 
 def growth(pairs: list[Pair], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """How many, and the median seconds that they took: [n] each."""
+    """The sizes, and the median seconds of each: [n] both."""
     found = [s for s in summaries(pairs) if s.name.startswith(f"{name}/")]
     return np.array([float(s.name.split("/")[1]) for s in found]), np.array([s.ours for s in found])
 
