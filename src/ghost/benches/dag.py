@@ -32,7 +32,7 @@ EXPERIMENTS = (*EXPERIMENTS, *(replace(EXPERIMENTS[0], name=f"more_{k}", seeds=t
 RULE = """
 rule more:
     input:
-        [scale.manifest(row.name) for row in scale.experiments if row.name.startswith("more_")],
+        [scale.manifest(e.name) for e in scale.experiments if e.name.startswith("more_")],
 """
 
 

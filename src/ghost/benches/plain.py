@@ -73,13 +73,13 @@ def main(experiment: str, needs: Path, seed: int, out: Path) -> None:
     mean = float("nan")
     for _ in range(training.epochs):
         total = 0.0
-        for rows in torch.split(torch.randperm(len(state), generator=generator), training.batch_size):
-            predicted = model(tokens[rows], state[rows])
-            loss = nn.functional.mse_loss(predicted[..., mask], action[rows][..., mask])
+        for chosen in torch.split(torch.randperm(len(state), generator=generator), training.batch_size):
+            predicted = model(tokens[chosen], state[chosen])
+            loss = nn.functional.mse_loss(predicted[..., mask], action[chosen][..., mask])
             adam.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
-            total += loss.item() * len(rows)
+            total += loss.item() * len(chosen)
         mean = total / len(state)
     write_json(out, {"loss": mean})
 
