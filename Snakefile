@@ -13,7 +13,7 @@ from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS
 from ghost.files import canonical, sha256
-from ghost.report.latexmk import HOW_TO_GET, available
+from ghost.report.latexmk import available
 from ghost.runs.code import code_hash, imports
 
 min_version("9.0")

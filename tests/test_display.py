@@ -343,7 +343,7 @@ def test_piped_it_is_one_line(workflow):
 
 
 @pytest.mark.slow
-def test_a_failed_job_tells_its_log_and_command(workflow):
+def test_a_failed_job_shows_its_log_and_command(workflow):
     run = run_piped(workflow, "--logger", "ghost", "--cores", "4", "--config", "fail=b")
     assert run.returncode != 0
     lines = run.stderr.splitlines()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import yte
+from snakemake.cli import parse_args
+from snakemake.utils import available_cpu_count
 
 from conftest import call, copy_project
 
@@ -20,11 +22,26 @@ def read(root: Path, name: str, *arguments: str, monkeypatch) -> dict:
         return yte.process_yaml(handle, require_use_yte=True)
 
 
-def test_all_cores_of_this_machine_but_no_limit_on_a_cluster(root, monkeypatch):
-    """The default profile is read last and wins: its cores would be a limit on all Slurm jobs together."""
-    assert read(root, "default", "all", monkeypatch=monkeypatch)["cores"] == "all"
-    for arguments in (("--profile", "slurm", "all"), ("--profile=slurm",)):
-        assert "cores" not in read(root, "default", *arguments, monkeypatch=monkeypatch)
+@pytest.mark.parametrize("place", ["checkout", "slurm-x"])
+def test_all_cores_of_this_machine_but_no_limit_on_a_cluster(root, tmp_path, monkeypatch, place):
+    """The default profile is read last and wins: its cores would be a limit on the threads of all Slurm jobs."""
+    checkout = tmp_path / place
+    checkout.symlink_to(root)
+    monkeypatch.chdir(checkout)
+    monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
+
+    def cores(*arguments: str) -> int | None:
+        command = [str(checkout / ".venv/bin/snakemake"), "--snakefile", str(checkout / "Snakefile"), *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        return parse_args(None)[1].cores
+
+    assert cores("all") == available_cpu_count()
+    for arguments in (("--config", "note=slurm"), ("--profile", "none")):
+        assert cores("all", *arguments) == available_cpu_count()
+    for arguments in (("--profile", "slurm", "--", "all"), ("--profile=slurm",), ("--profile", str(root / "slurm"))):
+        assert cores(*arguments) is None
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "slurm")
+    assert cores("all") is None
 
 
 def test_the_two_profiles_share_no_key(root, monkeypatch):

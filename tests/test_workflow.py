@@ -37,15 +37,17 @@ def edited(project):
         path.write_text(text)
 
 
+PLANNED = """
+import json, sys
+from ghost.project.plan import read_jobs
+print(json.dumps([job.name for job in read_jobs(["all"], json.loads(sys.argv[1])) if not job.is_done]))
+"""
+
+
 def planned(project: Path, config: tuple[str, ...] = SMOKE) -> set[str]:
-    """Jobs that a dry run plans: rule and what it is for."""
-    text = call(project, "snakemake", "all", "-n", *config).stdout
-    jobs = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, re.MULTILINE)
-    found = set()
-    for rule, body in jobs:
-        wildcards = re.search(r"wildcards: (.*)", body)
-        found.add(f"{rule} {wildcards[1].split('=')[1]}" if wildcards else rule)
-    return found - {"all"}
+    """Jobs that Snakemake would run: rule and wildcards."""
+    values = dict(item.split("=") for item in config[1:])
+    return set(json.loads(call(project, sys.executable, "-c", PLANNED, json.dumps(values)).stdout))
 
 
 AFTER_CELLS = {"collect", "macros", "typeset", "audit"}

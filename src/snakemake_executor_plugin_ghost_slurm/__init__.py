@@ -1,11 +1,11 @@
-"""Slurm jobs that outlive the scheduler's bad moments: `executor: ghost-slurm` in the profile.
+"""Slurm jobs that survive an outage of the scheduler: `executor: ghost-slurm` in the profile.
 
-Submission is that of snakemake-executor-plugin-slurm. What it does badly is waiting: it takes sacct whenever the binary
-exists, also where no accounting answers; when a status query fails it forgets the jobs, so that the run hangs for ever;
-a submission during an outage uses up a job's retries. Here each check takes sacct or squeue, whichever answers; while
-neither does, jobs are kept and submissions wait. A job is one Snakemake that runs the rule's command; the plugin's own
-starts a second one by srun, which takes two seconds more and fails while the controller is away. No rule needs MPI.
-Snakemake finds this package by its name.
+This executor submits jobs as snakemake-executor-plugin-slurm does, and waits better. That plugin uses sacct whenever
+the binary exists, also where no accounting answers; when a status query fails, it forgets the jobs, so that the run
+hangs for ever; and a submission during an outage uses up a job's retries. Here each check uses sacct or squeue,
+whichever answers; while neither does, jobs are kept and submissions wait. A job is one Snakemake that runs the rule's
+command. In the plugin that one starts a second one with srun, which takes two seconds more and fails while the
+controller is away; only MPI needs it, and no rule of ours does. Snakemake finds this package by its name.
 """
 
 import subprocess
@@ -29,10 +29,10 @@ GONE_AFTER = 3  # checks in a row in which squeue answered without a job
 
 @dataclass
 class ExecutorSettings(SlurmSettings):  # type: ignore[misc]
-    """The plugin's own settings, and a line for the site."""
+    """The plugin's settings, and a shell line of the site."""
 
     status_command: Optional[str] = field(  # noqa: UP045 - Snakemake's parser reads the annotation, this form only
-        default=None, metadata={"help": "Not used: sacct or squeue, whichever answers.", "required": False}
+        default=None, metadata={"help": "Not used: we ask sacct, then squeue.", "required": False}
     )
     setup: str = field(
         default="",
@@ -44,8 +44,8 @@ class Executor(SlurmExecutor):  # type: ignore[misc]
     """The class that Snakemake looks for in an executor plugin."""
 
     def __init__(self, workflow: Any, logger: Any) -> None:
-        # Before the parent's, which starts the thread that checks.
-        self.command = "squeue"  # what answered last
+        # These come before the parent's __init__, which starts the thread that checks.
+        self.command = "squeue"  # the one that answered last
         self.has_accounting = False
         self.is_waiting = False
         self.is_stopping = False
@@ -61,24 +61,24 @@ class Executor(SlurmExecutor):  # type: ignore[misc]
         yield from super().get_account_arg(job) if job.resources.get("slurm_account") else [""]
 
     def additional_general_args(self) -> str:
-        """What the job's Snakemake is told besides: run the rule yourself."""
+        """More options for the job's Snakemake: it runs the rule itself."""
         return "--executor local"
 
     def format_job_exec(self, job: Any) -> str:
-        """The job's command line, after the site's own line. It stands in double quotes, hence the `\\$`."""
+        """The job's command line, after the site's own line. The whole is put in double quotes, hence the `\\$`."""
         command: str = super().format_job_exec(job)
         setup = self.workflow.executor_settings.setup
         return f"{setup.replace('$', chr(92) + '$')}; {command}" if setup else command
 
     def run_job(self, job: Any) -> None:
-        """Submit, once there is a scheduler to submit to. Runs in a thread of its own."""
+        """Wait for the scheduler, then submit. Runs in a thread of its own."""
         while not self.is_stopping and not controller_answers():
             self.say_that_we_wait()
             time.sleep(self.poll_s)
         super().run_job(job)
 
     async def check_active_jobs(self, active_jobs: list[Any]) -> AsyncIterator[Any]:
-        """Yield the jobs that go on; what ended is reported. No job is forgotten."""
+        """Yield the jobs that still run, and report the others. No job is forgotten."""
         if not active_jobs:
             return
         self.next_seconds_between_status_checks = self.poll_s
@@ -109,7 +109,7 @@ class Executor(SlurmExecutor):  # type: ignore[misc]
         self.next_seconds_between_status_checks = self.poll_s  # the parent waits longer and longer
 
     async def ask(self) -> dict[str, str] | None:
-        """Job id -> state by the first that answers, accounting before the queue; None when neither does."""
+        """The state of each job id, from accounting or else from the queue; None when neither answers."""
         for command, query in (("sacct", query_job_status_sacct), ("squeue", query_job_status_squeue)):
             states: dict[str, str] | None
             states, _ = await query_job_status(query(self.run_uuid), self.logger)
@@ -120,7 +120,7 @@ class Executor(SlurmExecutor):  # type: ignore[misc]
         return None
 
     def is_gone(self, job_id: str) -> bool:
-        """Whether a job that is not listed will never be: the queue forgets old jobs, accounting is only late."""
+        """Whether a job that is not listed is lost: the queue drops old jobs, accounting lists them late."""
         self.missed[job_id] += 1
         return not self.has_accounting and self.missed[job_id] >= GONE_AFTER
 

@@ -1,8 +1,8 @@
 """The display of a run: `snakemake --logger ghost`, or `logger: ghost` in a profile.
 
-On a terminal it is live (`display.py`); elsewhere it prints only what went wrong and one closing line. Dry
-runs and `--verbose` keep Snakemake's own output. Snakemake finds this package by its name and imports it at
-every start, so rich is imported only when there is a terminal. It calls `emit` from a thread of its own.
+On a terminal it is live (`display.py`); elsewhere it prints only errors and one closing line. Dry runs and `--verbose`
+keep Snakemake's own output. Snakemake finds this package by its name and imports it at every start, so we import rich
+only when there is a terminal. Snakemake calls `emit` from a thread of its own.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 LOG_LINES = 15  # of a failed job's log
 
-# Messages of Snakemake, known by how they begin. If it words them anew, only some lines too many are printed.
+# Messages of Snakemake, recognised by their beginning. If Snakemake changes them, we only print some lines too many.
 USER_STOP = "Terminating processes on user request"
-SAID_BEFORE = (  # once a job has failed: its own message and the closing line say it better
+SAID_BEFORE = (  # after a failed job, whose own message and the closing line say more
     "Exiting because a job execution failed.",
     "WorkflowError:\nAt least one job did not complete successfully.",
 )
@@ -104,7 +104,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
             self.say(f"done  {job.label}  {duration(now_s - job.start_s)}", "green")
 
     def on_job_error(self, run: Run, fields: dict[str, Any]) -> None:
-        """Say why a job failed. If the user stopped the run, that is why, and the logs tell nothing more."""
+        """Say why a job failed. If the user stopped the run, this is the reason, and the logs are not shown."""
         job = run.fail(fields["jobid"])
         label = job.label if job else fields["rule_name"]
         if self.is_stopped:
@@ -114,7 +114,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
             self.say(failure_details(fields))
 
     def on_error(self, text: str, exception: str) -> None:
-        """Say an exception, but a failed command is left to the JOB_ERROR that follows with the job's log."""
+        """Say an exception, except a failed command: a JOB_ERROR follows, with the job's log."""
         self.before_run.clear()
         missing_output = re.search(r"Job (\d+) +completed successfully, but", text)
         if missing_output and self.run:
@@ -124,7 +124,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
             self.say(workflow_error_text(text) if exception == "WorkflowError" else text, "red")
 
     def on_message(self, level: int, text: str) -> None:
-        """Say warnings and errors; keep what is said before a run, as it is all that --unlock says."""
+        """Say warnings and errors; keep the messages before a run, because --unlock gives no others."""
         if level >= logging.WARNING:
             if not self.is_said_before(text):
                 self.say(text, "red" if level >= logging.ERROR else "yellow")
@@ -145,7 +145,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """End the display and say the closing line. Snakemake calls this, and `logging` once more at exit."""
+        """End the display and say the closing line. Snakemake calls this, and `logging` calls it again at exit."""
         run, before_run = self.run, self.before_run
         self.run, self.before_run = None, []
         if self.display:
@@ -159,14 +159,13 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
 
 
 def default_handler(settings: Any) -> logging.Handler:
-    """Snakemake's own output, put together as its LoggerManager does."""
+    """Snakemake's own output, as its LoggerManager sets it up."""
+    s = settings
     handler: logging.Handler = ColorizingTextHandler(
-        nocolor=settings.nocolor,
-        stream=sys.stdout if settings.stdout else sys.stderr,
-        formatter=DefaultFormatter(settings.quiet, settings.show_failed_logs),
-        filter=DefaultFilter(
-            settings.quiet, settings.debug_dag, settings.verbose, settings.dryrun, settings.printshellcmds
-        ),
+        nocolor=s.nocolor,
+        stream=sys.stdout if s.stdout else sys.stderr,
+        formatter=DefaultFormatter(s.quiet, s.show_failed_logs),
+        filter=DefaultFilter(s.quiet, s.debug_dag, s.verbose, s.dryrun, s.printshellcmds),
     )
     return handler
 
@@ -178,7 +177,7 @@ def workflow_error_text(text: str) -> str:
 
 
 def failure_details(fields: dict[str, Any]) -> str:
-    """What a person needs to find out why a job failed: its log's path and end, and the command."""
+    """How to find out why a job failed: the path and the end of its log, and its command."""
     parts = [f"  {fields['rule_msg']}"] if fields["rule_msg"] else []
     for log in fields["log"]:
         lines = tail(log)[-LOG_LINES:]

@@ -1,4 +1,4 @@
-"""The live display: a line for the whole run and one for each running job, with a bar if its log has one."""
+"""The live display: a line for the whole run, and one for each running job, with a bar if its log shows progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BAR_WIDTH = 20
 
 
 class Display:
-    """Draws a run on stderr until it is stopped. Text goes in as it is: rich finds no markup in a `Text`."""
+    """Draws a run on stderr until it is stopped. Texts are wrapped in `Text`, so that rich sees no markup in them."""
 
     def __init__(self, *, nocolor: bool = False) -> None:
         self.console = Console(stderr=True, no_color=nocolor or None, highlight=False)
@@ -29,7 +29,7 @@ class Display:
             console=self.console,
             refresh_per_second=4,
             transient=True,
-            redirect_stdout=sys.stdout.isatty(),  # what is meant for a file or pipe must get there
+            redirect_stdout=sys.stdout.isatty(),  # not if stdout is a file or a pipe
         )
         self.live.start()
 

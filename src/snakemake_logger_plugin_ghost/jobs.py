@@ -1,4 +1,4 @@
-"""What is known of a run while it goes on: its jobs, their progress lines, and a guess of the time left.
+"""The state of a run: its jobs, their progress lines, and an estimate of the time left.
 
 Times are seconds since the epoch, as in log records and file times.
 """
@@ -22,7 +22,7 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 def tail(path: str, *, since_s: float = 0.0) -> list[str]:
     """The lines in the last 4 KB of a log, without control codes.
 
-    None if there is no such file, or it was last written before `since_s`: then it is of an earlier run.
+    Empty if there is no such file, or if it was last written before `since_s`, in an earlier run.
     """
     try:
         with Path(path).open("rb") as file:
@@ -38,14 +38,14 @@ def tail(path: str, *, since_s: float = 0.0) -> list[str]:
 
 @dataclass(frozen=True)
 class Job:
-    """A job that runs."""
+    """A running job."""
 
     rule: str
     wildcards: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     threads: int = 1
     start_s: float = 0.0
-    is_target: bool = False  # it only collects files, as `all` does
+    is_target: bool = False  # it only collects files, like `all`
 
     @property
     def label(self) -> str:
@@ -64,7 +64,7 @@ class Job:
 class Run:
     """The jobs of a run.
 
-    The thread that handles the log changes it while another draws it, so readers copy before they loop.
+    One thread handles the log and changes it while another draws it, so readers copy before they loop.
     """
 
     start_s: float
@@ -78,7 +78,7 @@ class Run:
     threads: dict[str, int] = field(default_factory=dict)  # of each rule, once a job of it started
 
     def plan(self, stats: Mapping[str, int]) -> None:
-        """Take in Snakemake's job stats: how many jobs of each rule, and of all rules under `total`."""
+        """Take Snakemake's job stats: how many jobs of each rule, and of all rules under `total`."""
         self.total = stats["total"]
         self.unfinished = Counter({rule: n for rule, n in stats.items() if rule not in ("total", "all")})
 
@@ -100,11 +100,11 @@ class Run:
         return self.running.pop(job_id, None)
 
     def left_s(self, now_s: float, percents: Mapping[int, int]) -> float | None:
-        """A guess of the time left; None before a job finished, after one failed, or if all are overdue.
+        """An estimate of the time left; None before a job finished, after one failed, or if all are overdue.
 
-        A job is expected to take the mean time of known jobs of its rule, or of all rules if there are none.
-        A running job with a percent (`percents`, by job id) is known too, from its pace. The rest of the run
-        takes as long as its longest job or as all its work shared by the cores, whichever is more.
+        We expect a job to take the mean time of the known jobs of its rule, or of all rules if there are none. The
+        time of a running job with a percent (`percents`, by job id) is known too, from its pace. The rest of the run
+        takes as long as its longest job, or as all its work shared by the cores, whichever is more.
         """
         if not self.took_s or self.failed:
             return None
@@ -146,7 +146,7 @@ def duration(time_s: float) -> str:
 
 
 def rough_duration(time_s: float) -> str:
-    """To the precision of a guess: `5 s`, `40 s`, `2 min`, `1.5 h`."""
+    """With the precision of an estimate: `5 s`, `40 s`, `2 min`, `1.5 h`."""
     if time_s < 90:
         return f"{max(5, 5 * round(time_s / 5))} s"
     return f"{time_s / 60:.0f} min" if time_s < 90 * 60 else f"{time_s / 3600:.1f} h"

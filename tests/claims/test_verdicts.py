@@ -68,7 +68,7 @@ def test_what_is_not_the_papers_own_is_not_comparable(ledger):
 
 
 def test_a_stand_in_can_never_pass_for_a_reproduction(ledger):
-    """Every claim met to the last digit, on a stand-in: none is identical or equivalent but settings of the table."""
+    """Every claim met to the last digit, on a stand-in: none is identical or equivalent but settings of the study."""
     cells = {}
     for claim in ledger.claims.values():
         for identity in claim.cell:
@@ -128,7 +128,7 @@ def test_every_verdict_can_be_explained(ledger, root, monkeypatch):
     assert sum(total) == len(verdicts) == len(ledger.claims) + len(ledger.relations)
 
 
-def test_the_command_fails_on_what_it_is_told_to(root, monkeypatch, capsys):
+def test_the_command_fails_on_the_verdicts_that_it_is_given(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     monkeypatch.setattr("ghost.claims.report.read_cells", lambda path: {})
     monkeypatch.setattr("ghost.claims.report.gpu_models", lambda manifests: {})

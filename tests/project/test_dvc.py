@@ -7,7 +7,7 @@ from ghost.study import ARTEFACTS, EXPERIMENTS
 
 
 def test_dvc_yaml_is_in_step_with_the_table(root):
-    """Edit the table, then run `ghost dvc`."""
+    """After a change of the study, run `ghost dvc`."""
     assert (root / "dvc.yaml").read_text() == stages_text()
 
 

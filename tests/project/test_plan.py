@@ -1,39 +1,47 @@
-"""`ghost plan`: what Snakemake's plan says, priced."""
+"""`ghost plan`: the jobs of Snakemake's graph, and their cost."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
 
 from conftest import call, copy_project
 from ghost.errors import GhostError
-from ghost.project import plan
-from ghost.project.plan import Cost, Job, critical_path, price, targets
+from ghost.project.plan import Cost, Job, critical_path, price, read_jobs, targets
 from ghost.study.builds import load
 from ghost.study.declarations import Artefact
 
-GPU_JOB = """\
-    input: data/a.json, data/b.json
-    output: data/runs/x/manifest.json
-    wildcards: experiment=x
-    threads: 2
-    resources: tmpdir=/tmp, mem_mb=32000, gpu=1, cpus_per_task=4, slurm_partition=gpu, runtime=240
-"""
+
+def test_jobs_are_those_of_snakemakes_graph_with_the_slurm_profile(root, monkeypatch):
+    monkeypatch.chdir(root)
+    for name in ("PATH", "PYTHONPATH"):  # the Snakefile changes them
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    jobs = read_jobs(["data/smoke/cells/tab_lightweight.jsonl"], {"scale": "smoke"})
+    names = [job.name for job in jobs]
+    assert names.index("make_demos dual_arm") < names.index("train cvae") < names.index("evaluate cvae_offline")
+    train = jobs[names.index("train cvae")]
+    assert (train.cpus, train.gpus, train.limit_s, train.is_light) == (4, 1, 240 * 60, False)
+    assert "data/smoke/runs/dual_arm_features/manifest.json" in train.inputs
+    assert train.outputs == {"data/smoke/runs/cvae/manifest.json"}
+    assert [job.rule for job in jobs if job.is_light] == ["summarize"]
+    with pytest.raises(GhostError, match="No rule to produce nowhere"):
+        read_jobs(["nowhere"], {"scale": "smoke"})
+    with pytest.raises(GhostError, match="no scale 'tiny'"):
+        read_jobs(["all"], {"scale": "tiny"})
 
 
-def test_a_job_is_read_from_the_dry_run():
-    job = plan._job("train", GPU_JOB)
-    assert (job.name, job.cpus, job.gpus, job.limit_s) == ("train x", 4, 1, 240 * 60)
-    assert job.inputs == {"data/a.json", "data/b.json"}
+def test_the_price_is_a_bound_where_nothing_is_recorded():
+    job = Job("train", "x", frozenset(), frozenset(), cpus=4, gpus=1)
     assert price(job, Cost(7200, "limit")) == "at most 2.000 h on 4 CPUs and 1 GPU"
     assert price(job, Cost(3600, "recorded")) == "1.000 h on 4 CPUs and 1 GPU"
 
 
 def test_the_critical_path_is_the_slowest_chain():
     def job(name: str, *inputs: str) -> Job:
-        return Job(name, "", frozenset(inputs), frozenset([name]), 1, 0, 0)
+        return Job(name, "", frozenset(inputs), frozenset([name]))
 
     jobs = [job("quick"), job("slow"), job("middle", "quick", "slow"), job("aside", "quick"), job("end", "middle")]
     costs = {j.name: Cost({"slow": 50, "aside": 49}.get(j.name, 1), "recorded") for j in jobs}

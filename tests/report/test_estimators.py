@@ -29,27 +29,33 @@ def cell(estimator, metric="loss", condition="train", digits=".2f", against="", 
     }
 
 
+def make_runs(manifest, values, name="tiny", seeds=(7, 8), **declaration):
+    row = {"name": name, "step": "simulate", "scale": "smoke", "settings": {}, "needs": [], "reduced": {}}
+    row |= {"seeds": list(seeds), **declaration}
+    record_runs(row, ("ghost.steps.simulate",), manifest, lambda seed, folder: values(seed))
+    return open_runs(manifest)
+
+
 @pytest.fixture
-def make_runs(tmp_path, tiny_row):
+def losses(tmp_path):
+    """Runs with these losses: the value of seed s is values[s]."""
+
     def make(values, name="tiny", seeds=None):
-        row = {**tiny_row, "name": name, "seeds": seeds or list(range(len(values)))}
-        manifest = tmp_path / name / "manifest.json"
-        record_runs(
-            row,
-            ("ghost.steps.simulate",),
-            manifest,
-            lambda seed, folder: Outcome(
-                [Measured("train", "loss", values[seed]), Measured("test", "loss", 2 * values[seed])]
-            ),
-        )
-        return open_runs(manifest)
+        def measure(seed):
+            return Outcome([Measured("train", "loss", values[seed]), Measured("test", "loss", 2 * values[seed])])
+
+        return make_runs(tmp_path / name / "manifest.json", measure, name, seeds or range(len(values)))
 
     return make
 
 
-def test_mean_and_interval_agree_with_scipy(make_runs):
+def estimate(estimator, runs, **more):
+    return estimators.ESTIMATORS[estimator](cell(estimator, **more), runs)
+
+
+def test_mean_and_interval_agree_with_scipy(losses):
     values = [0.3, 0.35, 0.1, 0.9]
-    found = estimators.mean_std(cell("mean_std"), make_runs(values))
+    found = estimate("mean_std", losses(values))
     expected = scipy.stats.t.interval(0.95, 3, np.mean(values), scipy.stats.sem(values))
     assert found.value == pytest.approx(np.mean(values))
     assert found.interval == pytest.approx(expected)
@@ -57,56 +63,49 @@ def test_mean_and_interval_agree_with_scipy(make_runs):
     assert found.n == 4
 
 
-def test_one_run_has_neither_deviation_nor_interval(make_runs):
-    found = estimators.mean_std(cell("mean_std"), make_runs([0.3]))
+def test_one_run_has_neither_deviation_nor_interval(losses):
+    found = estimate("mean_std", losses([0.3]))
     assert (found.shown, found.interval, found.n) == ("0.30", None, 1)
 
 
-def test_bootstrap_shows_its_interval(make_runs):
-    found = estimators.bootstrap(cell("bootstrap"), make_runs([0.3, 0.35, 0.1, 0.9]))
+def test_bootstrap_shows_its_interval(losses):
+    found = estimate("bootstrap", losses([0.3, 0.35, 0.1, 0.9]))
     low, high = found.interval
     assert found.shown == f"0.41 [{low:.2f}, {high:.2f}]"
-    assert estimators.bootstrap(cell("bootstrap"), make_runs([0.3], "other")).shown == "0.30"
+    assert estimate("bootstrap", losses([0.3], "other")).shown == "0.30"
 
 
-def test_value_refuses_to_choose_among_runs(make_runs):
-    runs = make_runs([0.3, 0.4])
-    with pytest.raises(GhostError, match="wants one run, tiny has 2"):
-        estimators.value(cell("value"), runs)
-    assert estimators.largest(cell("largest"), runs).value == 0.4
+def test_value_refuses_to_choose_among_runs(losses):
+    runs = losses([0.3, 0.4])
+    with pytest.raises(GhostError, match="needs one run, tiny has 2"):
+        estimate("value", runs)
+    assert estimate("largest", runs).value == 0.4
 
 
 @pytest.mark.parametrize("name", ["mean", "mean_std", "bootstrap", "largest"])
-def test_a_run_that_never_got_there_is_not_averaged_away(make_runs, name):
-    found = estimators.ESTIMATORS[name](cell(name), make_runs([0.3, math.nan]))
+def test_a_run_that_never_got_there_is_not_averaged_away(losses, name):
+    found = estimate(name, losses([0.3, math.nan]))
     assert (found.shown, found.value) == ("undefined", None)
 
 
 def test_settings_runs_curves_and_modules(tiny_manifest):
     runs = open_runs(tiny_manifest)
-    assert estimators.setting(cell("setting", "epochs", digits="g"), runs).shown == "3"
-    assert estimators.setting(cell("setting", "widths", digits="g"), runs).shown == "8, 4"
-    assert estimators.runs(cell("runs"), runs).shown == "2"
-    curve = estimators.series(cell("series", "curve"), runs)
+    assert estimate("setting", runs, metric="epochs", digits="g").shown == "3"
+    assert estimate("setting", runs, metric="widths", digits="g").shown == "8, 4"
+    assert estimate("runs", runs).shown == "2"
+    curve = estimate("series", runs, metric="curve")
     assert curve.n == 8
-    assert estimators.series(cell("series", "curve"), runs[:1]).sha256 != curve.sha256
+    assert estimate("series", runs[:1], metric="curve").sha256 != curve.sha256
     with pytest.raises(GhostError, match="no array nope"):
-        estimators.series(cell("series", "nope"), runs)
-    assert estimators.module(cell("module", "ghost.dynamics.networks"), []).shown == "dynamics/networks.py"
-    assert estimators.module(cell("module", "ghost.nope"), []).shown == "not built"
+        estimate("series", runs, metric="nope")
+    assert estimate("module", [], metric="ghost.dynamics.networks").shown == "dynamics/networks.py"
+    assert estimate("module", [], metric="ghost.nope").shown == "not built"
 
 
-def test_a_cell_names_its_runs_and_what_is_to_be_said_against_it(tmp_path, tiny_row):
-    manifest = tmp_path / "r/manifest.json"
-    row = {**tiny_row, "reduced": {"epochs": {"here": 3, "paper": 9}}}
-    record_runs(
-        row,
-        ("ghost.steps.simulate",),
-        manifest,
-        lambda seed, folder: Outcome([Measured("train", "loss", 1.0)]),
-        stand_ins=["backbone"],
-    )
-    runs = open_runs(manifest)
+def test_a_cell_names_its_runs_and_what_is_to_be_said_against_it(tmp_path):
+    outcome = Outcome([Measured("train", "loss", 1.0)], stand_ins=("backbone",))
+    reduced = {"epochs": {"here": 3, "paper": 9}}
+    runs = make_runs(tmp_path / "r/manifest.json", lambda seed: outcome, reduced=reduced)
     made = summarize_cell(cell("mean"), runs)
     assert made["runs"] == [run.run_id for run in runs]
     assert made["reduced"] is True
@@ -119,9 +118,9 @@ def compare(estimator, runs, against, **more):
     return estimators.COMPARISONS[estimator](cell(estimator, against="other", **more), runs, against)
 
 
-def test_comparisons_pair_by_seed_not_by_order(make_runs):
+def test_comparisons_pair_by_seed_not_by_order(losses):
     a, b = [0.3, 0.35, 0.1, 0.9], [0.4, 0.5, 0.25, 1.1]
-    first, second = make_runs(a), make_runs(b, "other", seeds=[2, 0, 3, 1])
+    first, second = losses(a), losses(b, "other", seeds=[2, 0, 3, 1])
     expected = scipy.stats.ttest_rel(a, b)
     p = compare("paired_p", first, second, digits=".4f")
     assert (p.value, p.n) == (pytest.approx(expected.pvalue), 4)
@@ -135,17 +134,27 @@ def test_comparisons_pair_by_seed_not_by_order(make_runs):
     assert compare("ratio", first, second).value == pytest.approx(np.mean(a) / np.mean(b))
     doubled = compare("ratio", first, second, against_condition="test")
     assert doubled.value == pytest.approx(np.mean(a) / np.mean(b) / 2)
-    with pytest.raises(GhostError, match=r"tiny has seeds \[0, 1, 2, 3\], other has \[0, 2, 3\]"):
-        compare("paired_p", first, [run for run in second if run.seed != 1])
+    assert p.unpaired == ()
 
 
-def test_comparisons_of_one_pair_and_of_equal_runs(make_runs):
-    one, other = make_runs([0.3]), make_runs([0.4], "other")
+def test_comparisons_pair_the_seeds_that_both_have_and_list_the_others(losses):
+    a, b = [0.3, 0.35, 0.1, 0.9], [0.4, 0.5, 0.25, 1.1, 1.3]
+    first, second = losses(a), losses(b, "other", seeds=[4, 3, 1, 0])
+    change = compare("relative_change", first, second)
+    assert change.value == pytest.approx(100 * ((0.3 + 0.35 + 0.9) / (0.4 + 0.5 + 1.1) - 1))
+    assert (change.n, change.unpaired) == (3, (2, 4))
+    assert compare("ratio", first, second).unpaired == ()  # of all runs, paired or not
+    with pytest.raises(GhostError, match="tiny and other have no seed in common"):
+        compare("paired_p", first[2:3], second)
+
+
+def test_comparisons_of_one_pair_and_of_equal_runs(losses):
+    one, other = losses([0.3]), losses([0.4], "other")
     for name in ("paired_p", "cohens_d", "paired_d", "detectable"):
         assert (compare(name, one, other).shown, compare(name, one, other).interval) == ("undefined", None)
     assert compare("relative_change", one, other).shown == "-25.00"
     assert compare("relative_change", one, other).interval is None
-    same, twin = make_runs([0.3, 0.4]), make_runs([0.3, 0.4], "other")
+    same, twin = losses([0.3, 0.4]), losses([0.3, 0.4], "other")
     assert compare("paired_p", same, twin).shown == "1.00"
     assert compare("cohens_d", same, twin).shown == "0.00"
     assert compare("improved_share", same, twin).shown == "0/2"
@@ -158,14 +167,14 @@ def test_a_p_value_never_shows_as_zero():
     assert estimators.show_p(1e-7, ".0e") == "1e-07"
 
 
-def test_millions_are_shared_by_all_runs(make_runs):
-    assert estimators.millions(cell("millions", digits=".1f"), make_runs([2315746, 2315746])).shown == "2.3"
+def test_millions_are_shared_by_all_runs(losses):
+    assert estimate("millions", losses([2315746, 2315746]), digits=".1f").shown == "2.3"
     with pytest.raises(GhostError, match="expected one number"):
-        estimators.millions(cell("millions"), make_runs([1, 2], "other"))
+        estimate("millions", losses([1, 2], "other"))
 
 
-def test_a_comparison_names_both_experiments_runs(make_runs):
-    first, second = make_runs([0.3, 0.4]), make_runs([0.5, 0.7], "other")
+def test_a_comparison_names_both_experiments_runs(losses):
+    first, second = losses([0.3, 0.4]), losses([0.5, 0.7], "other")
     made = summarize_cell(cell("paired_p", against="other"), first, second)
     assert made["runs"] == [run.run_id for run in (*first, *second)]
     assert made["against"] == "other"
@@ -192,82 +201,79 @@ def test_holm_corrects_the_family_and_leaves_the_rest():
 
 
 @pytest.fixture
-def episodes(tmp_path, tiny_row):
+def episodes(tmp_path):
     """Two runs of three episodes each."""
     found = {7: [10.0, 12.0, 14.0], 8: [20.0, 22.0, 24.0]}
 
-    def run(seed, folder):
+    def measure(seed):
         latency = np.array(found[seed])
-        rows = [Measured("agent", "latency", latency.mean()), Measured("other", "latency", latency.mean() / 4)]
-        return Outcome(rows, {"latency": latency, "reached": (latency < 21).astype(float)})
+        means = [Measured("agent", "latency", latency.mean()), Measured("other", "latency", latency.mean() / 4)]
+        return Outcome(means, {"latency": latency, "reached": (latency < 21).astype(float)})
 
-    record_runs(tiny_row, ("ghost.steps.simulate",), tmp_path / "e/manifest.json", run)
-    return open_runs(tmp_path / "e/manifest.json")
+    return make_runs(tmp_path / "e/manifest.json", measure)
 
 
 def test_episodes_of_all_runs_are_pooled_and_the_interval_is_over_runs(episodes):
-    found = estimators.over_episodes(cell("over_episodes", "latency", digits=".1f"), episodes)
+    found = estimate("over_episodes", episodes, metric="latency", digits=".1f")
     pooled = [10, 12, 14, 20, 22, 24]
     assert found.shown == f"{np.mean(pooled):.1f} ± {np.std(pooled, ddof=1):.1f}"
     assert (found.n, found.interval) == (6, (12, 22))
 
 
 def test_a_share_of_episodes_has_wilsons_interval(episodes):
-    found = estimators.success_share(cell("success_share", "reached"), episodes)
+    found = estimate("success_share", episodes, metric="reached")
     assert (found.shown, found.value) == ("4/6", pytest.approx(4 / 6))
-    assert found.interval[0] < 4 / 6 < found.interval[1]
+    assert found.interval == wilson(4, 6).interval
 
 
 def test_an_interval_stands_alone(episodes):
-    found = estimators.interval(cell("interval", "latency", "agent", ".1f"), episodes)
-    assert found.shown == "12.0 to 22.0"
-    assert estimators.interval(cell("interval", "latency", "agent", ".1f"), episodes[:1]).shown == "one run"
+    latency = {"metric": "latency", "condition": "agent", "digits": ".1f"}
+    assert estimate("interval", episodes, **latency).shown == "12.0 to 22.0"
+    assert estimate("interval", episodes[:1], **latency).shown == "one run"
 
 
-@pytest.mark.parametrize(("published", "verdict"), [("3", "holds"), ("4", "holds"), ("6", "does not hold")])
-def test_a_published_factor_holds_up_to_what_was_measured(episodes, published, verdict):
-    asked = cell("factor_holds", "latency", "agent", against="tiny", against_condition="other", published=published)
-    found = estimators.factor_holds(asked, episodes, episodes)
-    assert (found.shown, found.value) == (verdict, pytest.approx(4))
-    shown = estimators.bootstrap_ratio({**asked, "digits": ".1f"}, episodes, episodes).shown
-    assert shown == "4.0 [4.0, 4.0]"
+def test_a_ratio_of_pairs_shows_its_interval(episodes):
+    latency = {"metric": "latency", "condition": "agent", "against_condition": "other", "digits": ".1f"}
+    assert compare("bootstrap_ratio", episodes, episodes, **latency).shown == "4.0 [4.0, 4.0]"
+    assert compare("bootstrap_ratio", episodes[:1], episodes[:1], **latency).shown == "4.0"
 
 
-def rollouts(tmp_path, tiny_row, rates, name="tiny"):
+def rollouts(manifest, rates):
     """Runs whose tasks have these success rates over four trials, and so many demonstrated phases."""
-    manifest = tmp_path / name / "manifest.json"
 
-    def run(seed, folder):
-        rows = [Measured(f"T{t}", "success", rate, 4) for t, rate in enumerate(rates)]
-        rows += [Measured(f"T{t}", "demonstrated_phases", 2.0 + t) for t in range(len(rates))]
-        return Outcome(
-            [*rows, Measured("T0/failed", "transitions", float("nan") if seed == 7 else 3.0, int(seed != 7))]
-        )
+    def measure(seed):
+        found = [Measured(f"T{t}", "success", rate, 4) for t, rate in enumerate(rates)]
+        found += [Measured(f"T{t}", "demonstrated_phases", 2.0 + t) for t in range(len(rates))]
+        transitions = Measured("T0/failed", "transitions", math.nan if seed == 7 else 3.0, int(seed != 7))
+        return Outcome([*found, transitions])
 
-    record_runs(tiny_row, ("ghost.steps.simulate",), manifest, run)
-    return open_runs(manifest)
+    return make_runs(manifest, measure)
 
 
-def test_success_rates_pool_all_trials(tmp_path, tiny_row):
-    runs = rollouts(tmp_path, tiny_row, [0.75, 0.5])
-    rate = estimators.success_rate(cell("success_rate", "success", "T0", ".0f"), runs)
+def test_success_rates_pool_all_trials(tmp_path):
+    runs = rollouts(tmp_path / "manifest.json", [0.75, 0.5])
+    rate = estimate("success_rate", runs, metric="success", condition="T0", digits=".0f")
     low, high = (100 * bound for bound in wilson(6, 8).interval)
     assert (rate.value, rate.n, rate.interval) == (75.0, 8, (low, high))
     assert rate.shown == f"75 [{low:.0f}, {high:.0f}]"
-    assert estimators.trials(cell("trials", "success", "T0"), runs).shown == "8"
-    missing = estimators.success_rate(cell("success_rate", "success", "T9"), runs)
-    assert (missing.shown, missing.value) == ("not run", None)
+    assert estimate("trials", runs, metric="success", condition="T0").shown == "8"
+    for name in ("success_rate", "trials"):
+        missing = estimate(name, runs, metric="success", condition="T9")
+        assert (missing.shown, missing.value) == ("not run", None)
 
 
-def test_means_leave_out_runs_without_such_an_episode(tmp_path, tiny_row):
-    runs = rollouts(tmp_path, tiny_row, [0.75])
-    found = estimators.mean_where_run(cell("mean_where_run", "transitions", "T0/failed", ".1f"), runs)
+def test_means_leave_out_runs_without_such_an_episode(tmp_path):
+    runs = rollouts(tmp_path / "manifest.json", [0.75])
+    found = estimate("mean_where_run", runs, metric="transitions", condition="T0/failed", digits=".1f")
     assert (found.shown, found.n) == ("3.0", 1)
+    assert estimate("mean_where_run", runs[:1], metric="transitions", condition="T0/failed").shown == "none"
 
 
-def test_complexity_is_a_line_over_tasks(tmp_path, tiny_row):
-    ghost = rollouts(tmp_path, tiny_row, [0.25, 0.5, 0.75], "ghost")
-    mlp = rollouts(tmp_path, tiny_row, [0.25, 0.25, 0.25], "mlp")
-    assert estimators.complexity_slope(cell("complexity_slope"), ghost, mlp).value == pytest.approx(25)
-    assert estimators.complexity_r(cell("complexity_r"), ghost, mlp).value == pytest.approx(1)
-    assert estimators.rate_difference(cell("rate_difference", "success", "T2"), ghost, mlp).value == pytest.approx(50)
+def test_complexity_is_a_line_over_tasks(tmp_path):
+    ghost = rollouts(tmp_path / "ghost/manifest.json", [0.25, 0.5, 0.75])
+    mlp = rollouts(tmp_path / "mlp/manifest.json", [0.25, 0.25, 0.25])
+    assert compare("complexity_slope", ghost, mlp).value == pytest.approx(25)
+    assert compare("complexity_r", ghost, mlp).value == pytest.approx(1)
+    success = {"metric": "success", "condition": "T2"}
+    assert compare("rate_difference", ghost, mlp, **success).value == pytest.approx(50)
+    assert compare("rate_difference", ghost, mlp, **success | {"condition": "T9"}).shown == "not run"

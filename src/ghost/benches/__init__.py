@@ -1,7 +1,7 @@
-"""Benchmarks: ours beside an alternative, on this machine, now. `make bench` runs them all.
+"""Benchmarks: our code against an alternative, on the same machine at the same time. `make bench` runs them all.
 
-Times on shared machines wander, so every measurement is a pair: ours and the reference, one right after the other, many
-times; what counts is the ratio of each pair, its median and its quartiles. A bench is a module here with
+Times on shared machines vary, so every measurement is a pair: ours and the reference, one right after the other, many
+times. The result is the ratio of each pair, with its median and quartiles. A bench is a module here with
 `measure(place) -> list[Pair]`; its pairs are a file of `data/bench/`, which the report reads.
 """
 
@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -24,10 +24,10 @@ from ghost.files import write_text
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the row that reads their files."""
+    """Settings of the experiment that reads the files of all benches."""
 
-    goals: Mapping[str, float]  # of every line that the report shows; 0: none
-    growing: tuple[str, ...]  # what the growth bench doubles
+    goals: Mapping[str, float]  # of every measurement that the report shows; 0: none
+    growing: tuple[str, ...]  # the sizes that the growth bench doubles
 
 
 @dataclass(frozen=True)
@@ -47,23 +47,24 @@ class Pair:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a bench finds what it needs, and may write."""
+    """The folders of a bench."""
 
     root: Path  # of the repository
     features: Path  # manifest of the feature cache that it trains on
-    scratch: Path  # an empty folder
+    scratch: Path  # an empty folder, to write to
 
 
 def interleaved(
     name: str, ours: Callable[[], object], reference: Callable[[], object], repeats: int, warm_up: int = 1
 ) -> list[Pair]:
-    """Seconds of both, in turns, after some that do not count."""
-    pairs = []
-    for repeat in range(-warm_up, repeats):
-        taken_s = seconds(ours), seconds(reference)
-        if repeat >= 0:
-            pairs.append(Pair(name, repeat, *taken_s, "s"))
-    return pairs
+    """Seconds of both, in turns."""
+    taken_s = in_turns([ours, reference], repeats, warm_up)
+    return [Pair(name, repeat, ours_s, reference_s, "s") for repeat, (ours_s, reference_s) in enumerate(taken_s)]
+
+
+def in_turns(work: Sequence[Callable[[], object]], repeats: int, warm_up: int = 1) -> list[list[float]]:
+    """Seconds of each piece of work, for every repeat; the first repeats (`warm_up`) do not count."""
+    return [[seconds(act) for act in work] for _ in range(warm_up + repeats)][warm_up:]
 
 
 def seconds(act: Callable[[], object]) -> float:
@@ -72,26 +73,26 @@ def seconds(act: Callable[[], object]) -> float:
     return time.perf_counter() - start_s
 
 
-def python(*arguments: str, root: Path, threads: int = 1, core: int | None = None) -> subprocess.Popen[str]:
-    """A process of this interpreter, on one core if asked for; its output goes nowhere, its errors are kept."""
-    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": str(threads)}
+def python(*arguments: str, root: Path, core: int | None = None) -> None:
+    """Run a module of ours with one thread, in a process of its own, on one core if `core` is given."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
     pinned = ["taskset", "-c", str(core)] if core is not None else []
-    return subprocess.Popen(
-        [*pinned, sys.executable, *arguments],
-        cwd=root,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    call(*pinned, sys.executable, "-m", *arguments, folder=root, environment=environment)
 
 
-def finish(process: subprocess.Popen[str]) -> None:
-    _, errors = process.communicate()
-    if process.returncode:
-        raise GhostError(
-            f"bench: a process failed: {errors.strip().splitlines()[-1] if errors else process.returncode}"
-        )
+def call(*command: str, folder: Path, environment: Mapping[str, str] = os.environ) -> str:
+    """Run a command and return its output; a failure is one line."""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise GhostError(f"bench: {' '.join(command[:4])} failed: {why[-1]}")
+    return done.stdout
+
+
+def resident_mb(*, shared: bool = True) -> float:
+    """Memory of this process; without `shared`, mapped files and libraries do not count."""
+    pages = list(map(int, Path("/proc/self/statm").read_text(encoding="ascii").split()))
+    return (pages[1] - (0 if shared else pages[2])) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 # ------------------------------------------------------------------------------------------------------------- files
@@ -116,7 +117,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the repeats of one name say."""
+    """The repeats of one measurement, summed up."""
 
     name: str
     ratio: float  # median
@@ -129,7 +130,7 @@ class Summary:
 
 
 def summaries(pairs: Iterable[Pair]) -> list[Summary]:
-    """In the order of first mention."""
+    """One summary per name, in the order of the pairs."""
     grouped: dict[str, list[Pair]] = {}
     for pair in pairs:
         grouped.setdefault(pair.name, []).append(pair)

@@ -1,24 +1,23 @@
-"""The feature cache: reading it against copying the same bytes, opening it, and reading more than memory holds.
+"""The feature cache: reading it, opening it, and reading more than memory holds.
 
 sequential     all tokens in order, 256 samples at a time, against a copy of the memory-mapped shards
 shuffled       the same samples in random order
 open           opening 512 MB against opening 64 MB
 first_read     opening 512 MB and reading all of it once, which verifies every shard's sha256, against hashing the same
                bytes with hashlib alone
-bounded        memory of its own that a process takes (not the mapped pages, which the system takes back) after
-               reading 10 GB, against after 1 GB
+bounded        memory that a process takes (without the mapped pages, which the system takes back) after reading
+               10 GB, against after 1 GB
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from ghost.benches import Pair, Place, interleaved
+from ghost.benches import Pair, Place, interleaved, resident_mb
 from ghost.data.features import SMALL, Encoded, FeatureCache, Sizes, write_shards
 from ghost.runs.records import record_runs
 from ghost.runs.results import Outcome
@@ -62,7 +61,7 @@ def measure(place: Place) -> list[Pair]:
 
 
 def write(folder: Path, megabytes: int) -> Path:
-    """A cache of noise, of so many megabytes of tokens; returns its manifest."""
+    """Write a cache of noise with so many megabytes of tokens; returns its manifest."""
     samples = megabytes * 2**20 // SAMPLE_BYTES
     rng = np.random.default_rng(0)
     facts = {"sizes": asdict(SIZES), "samples_per_shard": PER_SHARD, "task_names": ["noise"]}
@@ -86,7 +85,7 @@ def write(folder: Path, megabytes: int) -> Path:
 
 
 def bounded(cache: FeatureCache) -> Pair:
-    """The shards again and again, until so many bytes were read."""
+    """Read the shards again and again, until HUGE_MB were read."""
     taken_mb, read_mb = {}, 0
     every_mb = AT_A_TIME * SAMPLE_BYTES // 2**20
     while read_mb < HUGE_MB:
@@ -94,7 +93,5 @@ def bounded(cache: FeatureCache) -> Pair:
         cache.tokens(np.arange(start, start + AT_A_TIME))  # a new array each time
         read_mb += every_mb
         if read_mb in (FIRST_MB, HUGE_MB):
-            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-            shared = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[2])
-            taken_mb[read_mb] = (pages - shared) * os.sysconf("SC_PAGE_SIZE") / 2**20
+            taken_mb[read_mb] = resident_mb(shared=False)
     return Pair("bounded", 0, taken_mb[HUGE_MB], taken_mb[FIRST_MB], "MB")

@@ -1,4 +1,4 @@
-"""How the work grows: seconds for 1, 2, 4 and 8 times as much, each against the least, in turns.
+"""Growth of the work: seconds for 1, 2, 4 and 8 times the smallest size, each against the smallest, in turns.
 
 samples/<n>    an epoch of Ghost at laptop widths over n samples
 tokens/<n>     an update with n tokens a sample
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ghost.benches import Pair, Place, seconds
+from ghost.benches import Pair, Place, in_turns
 from ghost.benches.rollouts import demonstrate, episode
 from ghost.benches.training import WIDTHS, synthetic
 from ghost.data.samples import Samples
@@ -31,15 +31,12 @@ def measure(place: Place) -> list[Pair]:
 
 
 def grow(name: str) -> list[Pair]:
-    least = GROWTH[name]
-    sizes = [least * times for times in (1, 2, 4, 8)]
-    work = {size: WORK[name](size) for size in sizes}
-    pairs = []
-    for repeat in range(-1, REPEATS):
-        taken_s = {size: seconds(act) for size, act in work.items()}
-        if repeat >= 0:
-            pairs += [Pair(f"{name}/{size}", repeat, taken_s[size], taken_s[least], "s") for size in sizes]
-    return pairs
+    sizes = [GROWTH[name] * times for times in (1, 2, 4, 8)]
+    return [
+        Pair(f"{name}/{size}", repeat, size_s, taken_s[0], "s")
+        for repeat, taken_s in enumerate(in_turns([WORK[name](size) for size in sizes], REPEATS))
+        for size, size_s in zip(sizes, taken_s, strict=True)
+    ]
 
 
 def epochs(samples: int = 512, tokens: int = 8, seeds: int = 1) -> Callable[[], object]:

@@ -6,7 +6,7 @@
     dit_over_ghost/batch1             the diffusion transformer with its four steps, and Ghost, both eager
     memory                            resident memory after 10,000 control steps with a persistent latent, and after 100
 
-The ratios hold on the GPU too, where there is one: then what is eager runs there.
+Where there is a GPU, the eager decoders run on it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torchdiffeq import odeint
 
-from ghost.benches import Pair, Place, interleaved
+from ghost.benches import Pair, Place, interleaved, resident_mb
 from ghost.decoders import ghost_phase
 from ghost.decoders.contract import Batch
 from ghost.evaluations.latency import BUILD, PAPER, fits
@@ -57,7 +56,7 @@ def small(samples: int, device: torch.device) -> list[Pair]:
 
 
 def large(device: torch.device) -> list[Pair]:
-    """Where 4.3 GB are free."""
+    """The diffusion transformer, if 4.3 GB of memory are free."""
     parameters = 1_068_806_144
     if not fits(4 * parameters):
         return []
@@ -72,21 +71,19 @@ def large(device: torch.device) -> list[Pair]:
 
 def memory() -> list[Pair]:
     decoder = ghost_phase.Decoder(ghost_phase.Settings(persistent=True), PAPER).eval()
-    batch, latent, resident_mb = inputs(decoder, 1, torch.device("cpu")), None, {}
+    batch, latent, taken_mb = inputs(decoder, 1, torch.device("cpu")), None, {}
     for step in range(1, MANY + 1):
         latent = decoder.plan(batch, latent).memory
         if step in (FEW, MANY):
-            status = Path("/proc/self/status").read_text(encoding="ascii")
-            (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
-            resident_mb[step] = int(line.split()[1]) / 1024
-    return [Pair("memory", 0, resident_mb[MANY], resident_mb[FEW], "MB")]
+            taken_mb[step] = resident_mb()
+    return [Pair("memory", 0, taken_mb[MANY], taken_mb[FEW], "MB")]
 
 
 def inputs(decoder: Any, samples: int, device: torch.device) -> Batch:
-    told = {name: value.to(device) for name, value in example(decoder, samples).items()}
+    given = {name: value.to(device) for name, value in example(decoder, samples).items()}
     mask = torch.ones(PAPER.d_action, dtype=torch.bool, device=device)
     nothing = torch.zeros(samples, PAPER.horizon, PAPER.d_action, device=device)
-    return Batch(told["tokens"], told["state"], nothing, mask, torch.zeros(samples, dtype=torch.int64, device=device))
+    return Batch(given["tokens"], given["state"], nothing, mask, torch.zeros(samples, dtype=torch.int64, device=device))
 
 
 def acts(model: Any, batch: Batch) -> Callable[[], object]:
@@ -105,7 +102,7 @@ def acts_exported(model: Any, samples: int) -> Callable[[], object]:
 
 
 def by_torchdiffeq(model: Any, batch: Batch) -> None:
-    """The Neural ODE's chunk, with the library's own Euler method in place of ours."""
+    """The Neural ODE's chunk, integrated by the library's Euler method instead of ours."""
     e, s = model.compressor(batch.tokens), model.settings
     times = torch.linspace(0, s.dt * s.steps, s.steps + 1, device=e.device)
     z = odeint(lambda _, z: model.field(z, e), model.encoder(batch.state), times, method="euler")[-1]

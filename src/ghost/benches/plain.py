@@ -1,9 +1,9 @@
-"""Ghost trained as anyone would write it first: one seed, autograd for ∇U, torch.optim.Adam, nothing of our loop.
+"""The simplest training of Ghost: one seed, autograd for ∇U, torch.optim.Adam, nothing of our loop.
 
-    python -m ghost.benches.plain --row '{...}' --needs features/manifest.json --seed 0 --out loss.json
+    python -m ghost.benches.plain --experiment '{...}' --needs features/manifest.json --seed 0 --out loss.json
 
-The alternative in `ghost.benches.training`. Initial weights and the order of the samples are drawn as in our loop, so
-that the two must end with the same loss.
+`ghost.benches.training` compares our loop with it. Both draw the initial weights and the order of the samples in the
+same way, so they must end with the same loss.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -50,17 +49,16 @@ def mlp(layers: Sequence[nn.Linear], x: Tensor) -> Tensor:
     return x
 
 
-def main(row: str, needs: Path, seed: int, out: Path) -> None:
+def main(experiment: str, needs: Path, seed: int, out: Path) -> None:
     """Train one seed.
 
     Args:
-        row: a line of the table, as JSON.
+        experiment: an experiment of the study, as JSON.
         needs: manifest of the feature cache.
         seed: of the run.
-        out: where the last epoch's mean loss is told.
+        out: the file for the mean loss of the last epoch.
     """
-    line: dict[str, Any] = json.loads(row)
-    settings, training = split_settings(line["settings"], ghost)
+    settings, training = split_settings(json.loads(experiment)["settings"], ghost)
     torch.set_num_threads(1)
     cache = FeatureCache.open(needs)
     indices, _ = cache.split(training.split)
@@ -75,13 +73,13 @@ def main(row: str, needs: Path, seed: int, out: Path) -> None:
     mean = float("nan")
     for _ in range(training.epochs):
         total = 0.0
-        for rows in torch.split(torch.randperm(len(state), generator=generator), training.batch_size):
-            predicted = model(tokens[rows], state[rows])
-            loss = nn.functional.mse_loss(predicted[..., mask], action[rows][..., mask])
+        for chosen in torch.split(torch.randperm(len(state), generator=generator), training.batch_size):
+            predicted = model(tokens[chosen], state[chosen])
+            loss = nn.functional.mse_loss(predicted[..., mask], action[chosen][..., mask])
             adam.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
-            total += loss.item() * len(rows)
+            total += loss.item() * len(chosen)
         mean = total / len(state)
     write_json(out, {"loss": mean})
 

@@ -1,11 +1,11 @@
-"""Rollouts: LIBERO's simulation as we step it, on two cores, against hf-libero's own environment in one plain loop.
+"""Rollouts: our stepping of LIBERO's simulation, on two cores, against hf-libero's own environment in one plain loop.
 
 episodes         two episodes of the same actions: ours in two processes, theirs one after the other
 episodes/core    one episode of each on one core
-drift            where the hand ends under the same actions, ours and theirs: the two steppings are not bit-identical
-                 (ours in metres of distance, against the length of the hand's way)
-success          of disturbed attempts of the expert, which looks at every step: ours against theirs, paired
-success/alike    pairs that end alike, against all
+drift            the distance between the ends of the hand's two paths under the same actions, against the length of
+                 the path: the two steppings are not bit-identical
+success          successes of disturbed attempts of the expert, which observes every step: ours against theirs, paired
+success/alike    pairs with the same outcome, against all pairs
 dark_room        environment steps a second of the Dark Room, in batches, against one at a time
 """
 
@@ -49,7 +49,7 @@ def measure(place: Place) -> list[Pair]:
 
 
 class Plain(Environment):
-    """The same task by hf-libero's own step, with its observations, from the state that ours settles in."""
+    """The same task with hf-libero's own step and observations, from the state in which ours settles."""
 
     settling = False
 
@@ -85,7 +85,7 @@ def demonstrate() -> np.ndarray:
 
 
 def episode(actions: np.ndarray, plain: bool = False) -> tuple[np.ndarray, float]:
-    """Where the hand ends [3], and how far it went."""
+    """The hand's last position [3], and the length of its path."""
     env = environment(plain)
     env.reset(0, seed=0)
     way, last = 0.0, env.look().hand
@@ -107,6 +107,6 @@ def successes() -> list[Pair]:
 
 
 def both_succeed(job: tuple[int, int]) -> tuple[bool, bool]:
-    """One attempt by each stepping, with the same disturbance."""
+    """One attempt with each stepping, under the same disturbance."""
     mine, theirs = (make_attempt(environment(plain, job[0]), DISTURBED, 0, job) for plain in (False, True))
     return mine.success, theirs.success

@@ -1,11 +1,11 @@
-"""Training: how much of the machine's arithmetic it uses, and all seeds in one job against a plain process per seed.
+"""Training: its share of the machine's arithmetic, and all seeds in one job against a plain process per seed.
 
-share/<widths>    matrix FLOP/s of an update of Ghost over those of a large matrix product, both on one core. The
-                  FLOPs are counted by torch from the shapes of what runs, forward and backward.
-share/laptop/products   the same for the matrix products of such an update alone, one after the other: what is left
-                  when everything else costs nothing
-seeds             one job that trains five seeds against one process per seed of `ghost.benches.plain`, which is
-                  autograd and torch.optim.Adam as anyone would write it; imports and reading included, one core.
+share/<widths>    matrix FLOP/s of an update of Ghost over those of a large matrix product, both on one core. Torch
+                  counts the FLOPs from the shapes of all operations, forward and backward.
+share/laptop/products   the same for the matrix products of such an update alone, one after the other: the limit if
+                  everything else cost nothing
+seeds             one job that trains five seeds, against one process per seed of `ghost.benches.plain` (autograd and
+                  torch.optim.Adam), imports and reading included, on one core
 seeds/loss        the last losses of the two, which must agree
 """
 
@@ -22,11 +22,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from ghost.benches import Pair, Place, finish, interleaved, python, seconds
+from ghost.benches import Pair, Place, interleaved, python, seconds
 from ghost.data.features import FeatureCache, Sizes
 from ghost.data.samples import Samples
 from ghost.decoders import ghost
-from ghost.files import canonical
+from ghost.files import canonical, read_json
 from ghost.runs.records import open_runs
 from ghost.study.builds import load
 from ghost.training.loop import Fit, Training, be_deterministic
@@ -48,7 +48,7 @@ def measure(place: Place) -> list[Pair]:
 
 
 def share(widths: str) -> list[Pair]:
-    """FLOP/s of an update, and of a product of two matrices."""
+    """FLOP/s of an update, against those of a product of two matrices."""
     sizes, settings, size = WIDTHS[widths]
     samples = Samples(synthetic(sizes, 4 * size), np.arange(4 * size))
     fit = Fit(ghost, settings, Training(1, size, 1e-3), samples, 0, Path("unused"))
@@ -94,7 +94,7 @@ def products(update: Callable[[], object]) -> Callable[[], None]:
 
 
 def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
-    """A cache in memory, of noise."""
+    """A cache of noise, in memory."""
     rng = np.random.default_rng(0)
     return FeatureCache(
         state=rng.standard_normal((samples, sizes.d_state), np.float32),
@@ -116,36 +116,22 @@ def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
 
 def all_seeds(place: Place) -> list[Pair]:
     scale = load({"scale": place.features.parents[2].name}, place.root)
-    row: dict[str, Any] = json.loads(canonical(scale.row("ghost_bc")))
-    row["settings"]["epochs"], row["seeds"] = EPOCHS, list(range(SEEDS))
-    needs = ["--needs", str(place.features)]
+    experiment: dict[str, Any] = json.loads(canonical(scale.row("ghost_bc")))
+    experiment["settings"]["epochs"], experiment["seeds"] = EPOCHS, list(range(SEEDS))
     pairs: list[Pair] = []
     losses: list[Pair] = []
+
+    def train(module: str, option: str, out: Path, *more: str) -> float:
+        needed = ("--needs", str(place.features), "--out", str(out))
+        return seconds(lambda: python(module, option, json.dumps(experiment), *needed, *more, root=place.root, core=0))
+
     for repeat in range(SEED_REPEATS):
-        out = place.scratch / f"seeds{repeat}" / "manifest.json"
-
-        def ours(out: Path = out) -> None:
-            finish(
-                python(
-                    "-m",
-                    "ghost.steps.train",
-                    "--row",
-                    json.dumps(row),
-                    *needs,
-                    "--out",
-                    str(out),
-                    root=place.root,
-                    core=0,
-                )
-            )
-
-        def reference(folder: Path = out.parent) -> None:
-            for seed in row["seeds"]:
-                told = [*needs, "--seed", str(seed), "--out", str(folder / f"plain{seed}.json")]
-                finish(python("-m", "ghost.benches.plain", "--row", json.dumps(row), *told, root=place.root, core=0))
-
-        pairs.append(Pair("seeds", repeat, seconds(ours), seconds(reference), "s"))
-        for run in open_runs(out):
-            plain = json.loads((out.parent / f"plain{run.seed}.json").read_text(encoding="utf-8"))
-            losses.append(Pair("seeds/loss", len(losses), run.value("train", "loss"), plain["loss"], "loss"))
+        folder = place.scratch / f"seeds{repeat}"
+        plain = {seed: folder / f"plain{seed}.json" for seed in range(SEEDS)}
+        ours_s = train("ghost.steps.train", "--row", folder / "manifest.json")
+        plain_s = sum(train("ghost.benches.plain", "--experiment", plain[s], "--seed", str(s)) for s in plain)
+        pairs.append(Pair("seeds", repeat, ours_s, plain_s, "s"))
+        for run in open_runs(folder / "manifest.json"):
+            ours, theirs = run.value("train", "loss"), read_json(plain[run.seed])["loss"]
+            losses.append(Pair("seeds/loss", len(losses), ours, theirs, "loss"))
     return pairs + losses

@@ -1,12 +1,12 @@
 r"""Every number in the article's text: `python -m ghost.claims.article --source article.tex --ledger paper/claims.yaml
 --out paper/article_numbers.csv`.
 
-The article is not ours to copy. What is kept of it is this list: line, number on that line, the label of the place, the
-number as printed, a few characters on either side, and the sha256 of the text it was read from. So the test that no
-number is missing from the ledger runs in every checkout; with the article at hand the list itself is tested too.
+We may not copy the article. We keep only this list: line, index of the number on that line, label of the place, the
+printed number, a few characters on either side, and the sha256 of the text. So every checkout can test that no number
+is missing from the ledger; where the article is at hand, the list itself is tested too.
 
-A number is a run of digits with its separators, or a word from two to twenty. Left out is what the reader of the PDF
-never sees as a number: comments, labels, citations, lengths and column specifications.
+A number is a run of digits with its separators, or a word from two to twenty. The list leaves out what a reader of the
+PDF does not see as a number: comments, labels, citations, lengths and column specifications.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMNS = ("line", "number", "place", "printed", "before", "after", "non_result"
 
 @dataclass(frozen=True)
 class NonResult:
-    """A kind of number that is no claim: `pattern` with a reason, everywhere or at the places that `at` matches."""
+    """A kind of number that is not a claim: `pattern`, everywhere or at the places that `at` matches, with a reason."""
 
     name: str
     reason: str
@@ -128,23 +128,22 @@ def write_numbers(source: Path, kinds: list[NonResult], out: Path) -> None:
 
 
 def read_numbers(path: Path) -> list[Printed]:
-    """The list as it is kept."""
+    """Read the list back."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if not lines or not lines[0].startswith("# sha256"):
         raise GhostError(f"{path} is not a list of the article's numbers")
-    rows = csv.DictReader(lines[1:])
     return [
-        Printed(**{**row, "line": int(row["line"]), "number": int(row["number"])})  # type: ignore[arg-type]
-        for row in rows
+        Printed(**{**line, "line": int(line["line"]), "number": int(line["number"])})  # type: ignore[arg-type]
+        for line in csv.DictReader(lines[1:])
     ]
 
 
 def main(source: Path, ledger: Path, out: Path) -> None:
-    """Read the article anew.
+    """Read the article again.
 
     Args:
         source: the article's LaTeX.
-        ledger: the ledger, for the kinds of numbers that are no results.
+        ledger: the ledger, which lists the kinds of numbers that are not results.
         out: the list to write.
     """
     from ghost.claims.ledger import read_ledger

@@ -1,7 +1,7 @@
-"""The article against itself: derived numbers recomputed from the printed ones, and its formulas run.
+"""Checks of the article against itself: derived numbers are recomputed from the printed ones, and its formulas are run.
 
-A printed number stands for an interval, half a unit of its last digit either way. A derived number is consistent when
-the interval of what is computed from the others meets its own; so rounding never makes a finding.
+A printed number stands for an interval: half a unit of its last digit either way. A derived number is consistent when
+its interval meets the interval that is computed from the other numbers; so rounding alone never gives a finding.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def _interval(value: Interval | float) -> Interval:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check of the article's own numbers came to."""
+    """The result of one check of the article's own numbers."""
 
     claim: str
     consistent: bool
-    rule: str  # what was computed
-    says: str  # the printed number, and what the computation gives
+    rule: str  # the computation
+    says: str  # the printed and the computed number
 
 
 class Article:
@@ -127,10 +127,10 @@ class Article:
         return (self.printed(first) - self.printed(second)) / Interval(low, high)
 
     def p_of_pooled_d(self, identity: str, pairs: float) -> Interval:
-        """p of a paired test, as far as the pooled d decides it.
+        """The p values of a paired test that a pooled d allows.
 
-        The deviation of a difference is at most s_a + s_b, which is at most twice the pooled deviation; so d_z is at
-        least d / 2, and p at most that of t = d / 2 sqrt(n). It may be as small as one likes, for runs in parallel.
+        The deviation of a difference is at most s_a + s_b, which is at most twice the pooled deviation. So d_z is at
+        least d / 2, and p at most that of t = d / 2 sqrt(n). There is no lower bound: pairs may correlate perfectly.
         """
         d = self.printed(identity)
         smallest_t = max(0.0, min(abs(d.low), abs(d.high))) / 2 * math.sqrt(pairs)
@@ -177,7 +177,7 @@ class Article:
         return Interval(low, low)
 
     def gru_steps(self) -> Interval:
-        """The recurrent update from basin A, step by step."""
+        """How many recurrent updates lead from basin A to basin B."""
         target, tolerance = self.basin().low, self.exact("setting:switch_speed.tolerance")
         rate, state, steps = self.exact("setting:switch_speed.gru_alpha"), -target, 0
         while abs(state - target) > tolerance:
@@ -193,7 +193,7 @@ class Article:
         dt = np.arange(1, 400) / 1000
         z, distances = np.full_like(dt, -target), [np.full_like(dt, 2 * target)]
         for _ in range(40):
-            with np.errstate(over="ignore", invalid="ignore"):  # steps too long for the curvature run away
+            with np.errstate(over="ignore", invalid="ignore"):  # steps that are too long diverge
                 z = z - dt * (4 * stiffness * z * (z**2 - d**2) - tilt)
             distances.append(np.nan_to_num(np.abs(z - target), nan=np.inf))
         away = np.array(distances) > tolerance  # [41, dt]
@@ -228,7 +228,7 @@ def _derive(line: Derived, ledger: Ledger, functions: Mapping[str, Callable[...,
 
 
 def _stated(claim: Claim, index: int) -> Interval:
-    """What a printed number leaves open: its rounding, all beyond it for a bound, all between for counts `4 to 5`."""
+    """The values that a printed number allows: its rounding; beyond it for a bound; the range of counts `4 to 5`."""
     number = numbers(claim.printed)[index]
     if claim.id.endswith("min_ratio_step"):
         return Interval(number.value, numbers(claim.printed)[1].value)
@@ -245,25 +245,21 @@ def _stated(claim: Claim, index: int) -> Interval:
 
 def _mentions(ledger: Ledger) -> list[Finding]:
     """A number that is printed in several places, with several roundings, is one number."""
-    found = []
-    for claim in ledger.claims.values():
-        for at, printed in claim.at.items():
-            if printed == claim.printed:
-                continue
-            here, there = _rough(printed), _rough(claim.printed)
-            found.append(
-                Finding(
-                    claim.id,
-                    here.meets(there),
-                    f"line {at.split('.')[0]} prints the same number",
-                    f"printed {claim.printed} and {printed}",
-                )
-            )
-    return found
+    return [
+        Finding(
+            claim.id,
+            _rough(printed).meets(_rough(claim.printed)),
+            f"line {at.split('.')[0]} prints the same number",
+            f"printed {claim.printed} and {printed}",
+        )
+        for claim in ledger.claims.values()
+        for at, printed in claim.at.items()
+        if printed != claim.printed
+    ]
 
 
 def _rough(printed: str) -> Interval:
-    """A number with its rounding; an approximate one may be off by a unit of its last digit, a power by half of one."""
+    """A number with its rounding; an approximate one may be off by a unit of its last digit, a power by half."""
     number = numbers(printed)[0]
     value = abs(number.value)
     if "e" in printed and "≈" in printed:
@@ -273,7 +269,7 @@ def _rough(printed: str) -> Interval:
 
 
 def _relation(relation: Relation, ledger: Ledger) -> Finding:
-    """A sentence of the article, on the article's own numbers."""
+    """Whether a sentence of the article holds for the article's own numbers."""
     printed = {claim.id: [number.value for number in numbers(claim.printed)] for claim in ledger.claims.values()}
     holds, used = predicate(relation.holds, printed)
     return Finding(relation.id, holds, relation.says, described(used))
@@ -305,5 +301,5 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict
 
 
 def described(used: Mapping[str, list[float]]) -> str:
-    """Numbers with their names, for people."""
+    """Numbers with their names, as text."""
     return ", ".join(f"{name} {' ± '.join(f'{value:.6g}' for value in found)}" for name, found in used.items())

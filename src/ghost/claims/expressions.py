@@ -1,7 +1,7 @@
 """Small expressions in the ledger and in the report's own claims, evaluated without Python's `eval`.
 
 Arithmetic, comparisons, `and`, `or`, `not`, lists, subscripts and calls of named functions; `a.b` is a name with a dot.
-What a name or a function means is the caller's: a setting of the table, a number of the article, a cell of ours.
+The caller gives names and functions their meaning: a setting of the study, a number of the article, a cell of ours.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The ledger, paper/claims.yaml: every number that the article publishes, and how it may be judged.
+"""The ledger, paper/claims.yaml: every number that the article publishes, and how it is judged.
 
-    claims       one number each: where it stands, as printed, with its unit, and what answers to it: a cell of ours
-                 (`cell`; the first is judged, others are further readings) or a line of the table (`table`)
+    claims       one number each: its places in the article, its text there, its unit, and what it is compared with:
+                 a cell of ours (`cell`; the first is judged, the others are shown) or a value of the study (`study`)
     derived      numbers that follow from others, with the computation
     relations    sentences that assert an order or an effect, as a predicate over claims
     noise        per table: over how many runs the article averages, and whether they are retrainings or rollouts
-    margins      how far apart two numbers may lie and still be called equivalent
-    non_results  numbers that are no claims, with the reason
+    margins      the largest difference at which two numbers are called equivalent
+    non_results  numbers that are not claims, with the reason
 
 Ways to judge: exact (counts, settings, formulas), statistical (averages over runs), significance (a p value: which side
 of 0.05), hardware (times: only on the same device), premise (nothing to reproduce).
@@ -15,7 +15,7 @@ of 0.05), hardware (times: only on the same device), premise (nothing to reprodu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -28,10 +28,6 @@ LEDGER = Path("paper/claims.yaml")
 NUMBERS = Path("paper/article_numbers.csv")
 Judge = Literal["exact", "statistical", "significance", "hardware", "premise"]
 SIGNS = re.compile(r"^(?:[≈<>≤≥] ?)?")
-WORDS = {w: n for n, w in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)} | {
-    "twice": 2,
-    "twenty": 20,
-}
 
 
 @dataclass(frozen=True)
@@ -46,17 +42,17 @@ class Number:
 class Claim:
     id: str
     printed: str
-    at: dict[str, str]  # line.number(-number) in the article -> as printed there
+    at: dict[str, str]  # line.number(-number) in the article -> the text there
     judge: Judge
     unit: str = ""
     cell: tuple[str, ...] = ()
-    table: str = ""
+    study: str = ""  # an expression over settings of the study
     note: str = ""
-    despite: str = ""  # `reduced`: a count that a smaller scale leaves as it is
+    despite: str = ""  # `reduced`: a count that a smaller scale does not change
 
     @property
     def number(self) -> Number:
-        """The first number of what is printed."""
+        """The first printed number."""
         return numbers(self.printed)[0]
 
     @property
@@ -94,7 +90,7 @@ class Ledger:
     derived: tuple[Derived, ...]
     noise: dict[str, Noise]
     margins: dict[str, float]
-    non_results: tuple[NonResult, ...] = field(default=())
+    non_results: tuple[NonResult, ...]
 
     def claim(self, identity: str) -> Claim:
         if identity not in self.claims:
@@ -116,18 +112,9 @@ def numbers(printed: str) -> list[Number]:
     return found
 
 
-def as_value(token: str) -> float:
-    """A number of the article's text, as LaTeX or in words."""
-    text = token.replace("{,}", "").replace(",", "").lower()
-    if text in WORDS:
-        return float(WORDS[text])
-    power = re.fullmatch(r"(?:([\d.]+) \\times )?10\^\{(-?\d+)\}", text)
-    return float(f"{power[1] or 1}e{power[2]}") if power else float(text)
-
-
 def read_ledger(path: Path = LEDGER) -> Ledger:
-    """The ledger, checked."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where libyaml is there
+    """Read and check the ledger."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster
     loaded = yaml.load(path.read_text(encoding="utf-8"), loader)
     try:
         claims = [_claim(entry) for entry in loaded["claims"]]
@@ -142,7 +129,7 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
     for listed in ([c.id for c in claims], [r.id for r in relations]):
         doubled = sorted({identity for identity in listed if listed.count(identity) > 1})
         if doubled:
-            raise GhostError(f"{path}: {doubled[0]} stands twice")
+            raise GhostError(f"{path}: {doubled[0]} is listed twice")
     return ledger
 
 
@@ -151,10 +138,9 @@ def _claim(entry: dict[str, Any]) -> Claim:
     for place in entry["at"]:
         at.update(place if isinstance(place, dict) else {str(place): entry["printed"]})
     cell = entry.get("cell", ())
-    if entry["judge"] not in get_args(Judge):
-        raise GhostError(
-            f"claims: {entry['id']}: no judge {entry['judge']!r}{did_you_mean(entry['judge'], get_args(Judge))}"
-        )
+    judge, known = entry["judge"], get_args(Judge)
+    if judge not in known:
+        raise GhostError(f"claims: {entry['id']}: no judge {judge!r}{did_you_mean(judge, known)}")
     claim = Claim(**{**entry, "at": at, "cell": (cell,) if isinstance(cell, str) else tuple(cell)})
     for printed in (claim.printed, *at.values()):
         numbers(printed)
@@ -162,10 +148,9 @@ def _claim(entry: dict[str, Any]) -> Claim:
 
 
 def _derived(entry: dict[str, Any]) -> list[Derived]:
-    """A derivation, once for each name in `for`, which takes the place of {}."""
-    return [
-        Derived(
-            entry["claim"].replace("{}", name), entry["rule"], entry["from"].replace("{}", name), entry.get("number", 0)
-        )
-        for name in entry.get("for", [""])
+    """A derivation, once for each name in `for`, which replaces {}."""
+    rule, number = entry["rule"], entry.get("number", 0)
+    filled = [
+        (entry["claim"].replace("{}", name), entry["from"].replace("{}", name)) for name in entry.get("for", [""])
     ]
+    return [Derived(claim, rule, computed, number) for claim, computed in filled]

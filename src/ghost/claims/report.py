@@ -1,4 +1,4 @@
-"""`ghost claims`: the verdicts as a table, and why a single one is as it is."""
+"""`ghost claims`: all verdicts as a table, or one verdict with its reasons."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ SECTIONS: dict[str, tuple[str, ...]] = {  # of the article, with the tables and 
 
 
 def judge(config: Config) -> tuple[Ledger, list[Verdict]]:
-    """The ledger and its verdicts for the cells of a scale, as far as they are made."""
+    """The ledger and its verdicts for the cells of a build, as far as they are made."""
     path = config.data / "cells.jsonl"
     cells = read_cells(path) if path.exists() else {}
-    manifests = [config.manifest(row.name) for row in config.experiments]
+    manifests = [config.manifest(experiment.name) for experiment in config.experiments]
     devices = gpu_models(tuple(manifest for manifest in manifests if manifest.exists()))
     ledger = read_ledger(LEDGER)
     return ledger, judge_all(ledger, cells, devices)
 
 
 def gpu_models(manifests: tuple[Path, ...]) -> dict[str, str]:
-    """Run id -> the GPUs it ran on."""
+    """The GPUs of each run, by run id."""
     runs = [run for manifest in manifests for run in open_runs(manifest)]
     return {run.run_id: ", ".join(gpu["model"] for gpu in run.record()["gpus"]) for run in runs}
 
@@ -74,9 +74,7 @@ def explain(identity: str, ledger: Ledger, verdicts: list[Verdict]) -> str:
     """One claim with its places and reasons, or all claims below a prefix, a line each."""
     by_id = {verdict.claim: verdict for verdict in verdicts}
     if identity not in by_id:
-        below = [
-            v for v in verdicts if v.claim.startswith(f"{identity.rstrip('/:')}/") or v.claim.startswith(f"{identity}:")
-        ]
+        below = [v for v in verdicts if v.claim.startswith((f"{identity.rstrip('/:')}/", f"{identity}:"))]
         below = below or [v for v in verdicts if v.verdict == identity]
         if not below:
             raise GhostError(f"no claim {identity!r}{did_you_mean(identity, [*by_id, *VERDICTS])}")
@@ -92,12 +90,8 @@ def explain(identity: str, ledger: Ledger, verdicts: list[Verdict]) -> str:
             line, _, first = at.partition(".")
             where = places.get(f"{line}.{first.split('-')[0]}", "")
             fields.append(("printed", f"{printed} in line {line} ({where})"))
-        fields += [
-            ("judged", claim.judge),
-            ("cell", ", ".join(claim.cell)),
-            ("table", claim.table),
-            ("note", claim.note),
-        ]
+        cells = ", ".join(claim.cell)
+        fields += [("judged", claim.judge), ("cell", cells), ("study", claim.study), ("note", claim.note)]
     else:
         relation = ledger.relations[identity.removeprefix("relation:")]
         fields += [("line", str(relation.line)), ("holds if", relation.holds), ("note", relation.note)]

@@ -1,7 +1,7 @@
 r"""Our own sentences that assert an order or an effect, each bound to a predicate over cells: paper/sentences.yaml.
 
-In the text such a sentence is \holds{<id>}{...}. When the cells stop supporting it, it is marked in the PDF, and the
-camera-ready build is refused.
+In the text such a sentence is \holds{<id>}{...}. If the cells do not support it, the PDF marks it, and the
+camera-ready build refuses it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Support:
-    """Whether the cells support a sentence, and the numbers, or what is missing."""
+    """Whether the cells support a sentence, with the numbers or with what is missing."""
 
     holds: bool
     because: str
@@ -44,7 +44,7 @@ def read_sentences(path: Path) -> list[Sentence]:
 
 
 def supported(sentence: Sentence, cells: Mapping[str, Mapping[str, Any]]) -> Support:
-    """A sentence about a cell that is not there, or has no value, is not supported."""
+    """Whether the cells support a sentence. They do not if a cell is missing or has no value."""
     try:
         holds, used = predicate(sentence.holds, values(cells))
     except GhostError as error:

@@ -1,17 +1,17 @@
-"""What our cells have to say to each number of the article.
+"""A verdict on each number of the article, from our cells.
 
     identical         the same to the printed digits
     equivalent        averages whose difference lies within the margin, with 95 % confidence (two one-sided tests);
                       for a p value, the same side of 0.05; for a relation, it holds here too
-    different         none of the above, and the runs suffice to say so
+    different         none of the above, and there are enough runs to say so
     not enough runs   the runs decide neither way
     not comparable    ours rests on a stand-in, a smaller scale or other hardware
     not attempted     there is no cell for it
     inconsistent      the article's own numbers, or its formula, contradict it; ours cannot agree with both
 
-The noise of a comparison has two sources that are kept apart: retraining (the spread over seeds) and rollouts (the
-spread over episodes of one model). A published number without a spread of its own is taken as exact, which is to its
-disadvantage, and said so.
+Noise has two sources, which are kept apart: retraining (the spread over seeds) and rollouts (the spread over episodes
+of one model). A published number without a spread is taken as exact. This is to its disadvantage, and the reason says
+so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scipy.special import stdtr, stdtrit
 from ghost.claims.consistency import Finding, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import Claim, Ledger, Noise, Relation, numbers
-from ghost.errors import GhostError
+from ghost.errors import GhostError, did_you_mean
 from ghost.study import EXPERIMENTS
 
 VERDICTS = (
@@ -48,7 +48,7 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of a claim or a relation, with its reason in words."""
+    """The verdict on a claim or a relation, with its reason in words."""
 
     claim: str
     place: str
@@ -84,13 +84,13 @@ def _judge(
         return say("inconsistent", "; ".join(f"{found.rule}: {found.says}" for found in contradictions))
     if claim.judge == "premise":
         return say("not attempted", claim.note)
-    if claim.table:
-        value = _table_value(claim.table)
+    if claim.study:
+        value = _study_value(claim.study)
         ours = f"{value:g}"
         same = math.isclose(value, claim.number.value, rel_tol=1e-9, abs_tol=1e-12)
-        return say("identical" if same else "different", f"the table has {value:g} ({claim.table})")
+        return say("identical" if same else "different", f"the study has {value:g} ({claim.study})")
     if cell is None:
-        return say("not attempted", "no cell of the report answers to it")
+        return say("not attempted", "the report has no cell for it")
     if cell["value"] is None:
         return say("not enough runs", f"the cell is {cell['shown']}")
     reduced = cell["reduced"] and claim.despite != "reduced"
@@ -121,7 +121,7 @@ def _exact(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float)
 
 def _significance(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float) -> tuple[str, str]:
     if cell["n"] < 2:
-        return "not enough runs", "one pair has no p"
+        return "not enough runs", "one pair gives no p value"
     sides = ["below" if p < 0.05 else "not below" for p in (claim.number.value, cell["value"])]
     verdict = "equivalent" if sides[0] == sides[1] else "different"
     return verdict, f"published {claim.printed} is {sides[0]} 0.05, ours is {sides[1]}, over {cell['n']} pairs"
@@ -131,16 +131,15 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
     """Two one-sided t-tests (Welch) with the stated margin, then the test of a difference."""
     stated, value = numbers(claim.printed), cell["value"] * factor
     verdict, reason = _exact(claim, ledger, cell, factor)
-    if cell["estimator"] in ("value", "largest", "setting", "runs", "millions") or claim.printed[0] in "<>≤≥":
-        return verdict, reason
-    if " to " in claim.printed:
+    without_spread = cell["estimator"] in ("value", "largest", "setting", "runs", "millions")
+    if without_spread or claim.printed[0] in "<>≤≥" or " to " in claim.printed:
         return verdict, reason
     points = claim.unit in ("%", "pp")
     margin = ledger.margins["points"] if points else ledger.margins["percent"] / 100 * abs(stated[0].value)
     theirs, their_noise = _published_error(claim, ledger, stated[0].value, stated[1].value if len(stated) > 1 else None)
     mine = _own_error(cell, factor)
     if mine is None:
-        return "not enough runs", f"{value:.6g} from one run has no spread to judge by"
+        return "not enough runs", f"{value:.6g} is from one run, which has no spread"
     difference, freedom = value - stated[0].value, max(1, cell["n"] - 1)
     error = math.hypot(mine, theirs)
     if theirs and error:
@@ -171,13 +170,13 @@ JUDGES: dict[str, Callable[[Claim, Ledger, Mapping[str, Any], float], tuple[str,
 
 
 def _noise(claim: Claim, ledger: Ledger) -> Noise | None:
-    """The longest prefix of the claim that the ledger knows the noise of."""
+    """The noise of the longest prefix of the claim's id that the ledger lists."""
     known = [place for place in ledger.noise if claim.id == place or claim.id.startswith(f"{place}/")]
     return ledger.noise[max(known, key=len)] if known else None
 
 
 def _published_error(claim: Claim, ledger: Ledger, mean: float, std: float | None) -> tuple[float, str]:
-    """The standard error of a published average, and what it comes from."""
+    """The standard error of a published average, and its source."""
     noise = _noise(claim, ledger)
     if noise and std is not None:
         return std / math.sqrt(noise.runs), f"{noise.kind}, n = {noise.runs}"
@@ -195,20 +194,21 @@ def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
     return (high - low) / 2 / float(stdtrit(cell["n"] - 1, 0.975)) * factor
 
 
-def _table_value(expression: str) -> float:
-    """A line of the table, or a constant of the code, at the article's own size."""
-    rows = {row.name: row for row in EXPERIMENTS}
+def _study_value(expression: str) -> float:
+    """An expression over the study's settings and the code's constants, at the article's own size."""
+    settings = {
+        f"{e.name}.{key}": value for e in EXPERIMENTS for key, value in {**e.settings, "seeds": e.seeds}.items()
+    }
 
     def name(dotted: str) -> Any:
-        experiment, _, key = dotted.partition(".")
-        if experiment not in rows or key not in {"seeds", *rows[experiment].settings}:
-            raise GhostError(f"claims: the table has no {dotted}")
-        return rows[experiment].seeds if key == "seeds" else rows[experiment].settings[key]
+        if dotted not in settings:
+            raise GhostError(f"claims: the study has no {dotted}{did_you_mean(dotted, settings)}")
+        return settings[dotted]
 
     def code(dotted: str) -> Any:
         module, _, constant = dotted.rpartition(".")
         if not module.startswith("ghost."):
-            raise GhostError(f"claims: {dotted} is no constant of ours")
+            raise GhostError(f"claims: {dotted} is not a constant of our code")
         return getattr(importlib.import_module(module), constant)
 
     return float(evaluate(expression, {"code": code}, name))
@@ -226,7 +226,7 @@ def _judge_relation(relation: Relation, ledger: Ledger, cells: Cells, contradict
     try:
         holds, used = predicate(relation.holds, {claim: known[cell] for claim, cell in answers.items()})
     except GhostError:  # a claim without a cell
-        return say("not attempted", "", "not every number of it has a cell")
+        return say("not attempted", "", "some of its numbers have no cell")
     behind = [cells[answers[claim]] for claim in used]
     doubts = sorted({name for cell in behind for name in cell["stand_ins"]})
     ours, said = "holds" if holds else "does not hold", described(used)
@@ -237,10 +237,8 @@ def _judge_relation(relation: Relation, ledger: Ledger, cells: Cells, contradict
 
 def values(cells: Cells) -> dict[str, list[float]]:
     """Cells as numbers: the value, and the deviation where one is shown."""
-    found: dict[str, list[float]] = {}
-    for identity, cell in cells.items():
-        if cell["value"] is None:
-            continue
-        spread = re.search(r" ± ([\d.]+)", cell["shown"])
-        found[identity] = [cell["value"], *([float(spread[1])] if spread else [])]
-    return found
+    return {
+        identity: [cell["value"], *map(float, re.findall(r" ± ([\d.]+)", cell["shown"]))]
+        for identity, cell in cells.items()
+        if cell["value"] is not None
+    }

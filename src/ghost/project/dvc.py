@@ -1,9 +1,9 @@
-"""dvc.yaml from the table: a stage per experiment, per figure, per table, and one for the paper.
+"""dvc.yaml from the study: a stage per experiment, per figure, per table, and one for the paper.
 
-Snakemake owns the DAG, DVC owns the bytes: a stage's command is its Snakemake targets, then `ghost snapshot`, which
-keeps what Snakemake knows about them (ghost.project.snapshots). Together the outputs of the stages are all that `snakemake all`
-makes, so that a clone with `dvc pull` lacks nothing. `persist` keeps DVC from deleting outputs before Snakemake has
-looked at them. A scale's settings are parameters (`dvc exp run -S`), measured numbers are metrics, figures are plots.
+Snakemake owns the DAG, DVC owns the bytes: a stage's command runs Snakemake on its targets, then `ghost snapshot`,
+which keeps Snakemake's records of them (ghost.project.snapshots). The stages together output all that `snakemake all`
+makes, so a clone with `dvc pull` lacks nothing. `persist` keeps DVC from deleting outputs before Snakemake has checked
+them. A build's settings are parameters (`dvc exp run -S`), measured numbers are metrics, figures are plots.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ from ghost.study import ARTEFACTS
 from ghost.study.builds import Config, load
 from ghost.study.declarations import Artefact, Experiment
 
-HEAD = "# Generated from the table by `ghost dvc`; do not edit.\n"
+HEAD = "# Generated from the study by `ghost dvc`; do not edit.\n"
 PARAMETERS = "config/laptop.yaml"
 NOTEBOOK = "notebooks/ghost_walkthrough.html"
 NOTEBOOK_SOURCE = "workflow/notebooks/ghost_walkthrough.py"
 PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
+TEXT = (
+    *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
+    *("paper/claims.yaml", "paper/sentences.yaml"),
+)
 ALWAYS = ("Snakefile", "src/ghost/study")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What DVC runs as one piece: `outs` are what it keeps, `targets` those among them that Snakemake makes."""
+    """One stage of DVC: it keeps `outs`; Snakemake makes `targets`, which are among them."""
 
     name: str
     deps: tuple[str, ...]
     targets: tuple[str, ...]
-    folder: str = ""  # of runs: kept whole, also the files that Snakemake does not know
+    folder: str = ""  # of runs: DVC keeps all of it, also the files that Snakemake does not know
     metrics: str = ""
 
     @property
@@ -48,7 +52,7 @@ class Stage:
         return f"data/laptop/snapshots/{self.name}.json"
 
     def declaration(self) -> dict[str, Any]:
-        """As dvc.yaml has it."""
+        """The stage's entry in dvc.yaml."""
         kept = [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics]
         return {
             "cmd": f"snakemake {' '.join(self.targets)} && ghost snapshot {self.name}",
@@ -63,7 +67,7 @@ def stages() -> dict[str, Stage]:
     """The stages by name, at laptop scale, in the order the data flows."""
     config = load({})
     built = [artefact for artefact in ARTEFACTS if artefact.step]
-    runs = [_experiment_stage(row, config) for row in config.experiments]
+    runs = [_experiment_stage(experiment, config) for experiment in config.experiments]
     artefacts = [_artefact_stage(artefact, config) for artefact in built]
     return {stage.name: stage for stage in (*runs, *artefacts, _paper_stage(artefacts, config))}
 
@@ -75,11 +79,11 @@ def find_stage(name: str) -> Stage:
     return known[name]
 
 
-def _experiment_stage(row: Experiment, config: Config) -> Stage:
-    manifest = config.manifest(row.name)
-    needs = [str(config.manifest(need).parent) for need in row.needs]
-    deps = (*ALWAYS, *_code(*row.modules, science=True), *row.reads, *needs)
-    return Stage(f"run_{row.name}", deps, (str(manifest),), str(manifest.parent))
+def _experiment_stage(experiment: Experiment, config: Config) -> Stage:
+    manifest = config.manifest(experiment.name)
+    needs = [str(config.manifest(need).parent) for need in experiment.needs]
+    deps = (*ALWAYS, *_code(*experiment.modules, science=True), *experiment.reads, *needs)
+    return Stage(f"run_{experiment.name}", deps, (str(manifest),), str(manifest.parent))
 
 
 def _artefact_stage(artefact: Artefact, config: Config) -> Stage:
@@ -90,20 +94,13 @@ def _artefact_stage(artefact: Artefact, config: Config) -> Stage:
 
 
 def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
-    data, text = (
-        config.data,
-        (
-            *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
-            *("paper/claims.yaml", "paper/sentences.yaml", *PAGE),
-        ),
-    )
-    steps = ("collect", "macros", "typeset", "audit", "notebook")
-    metrics = str(data / "metrics.json")
-    made = [data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
+    metrics = str(config.data / "metrics.json")
+    made = [config.data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
     generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
     targets = [str(path) for path in (config.pdf, *generated, *made)]
+    steps = ("collect", "macros", "typeset", "audit", "notebook")
     code = _code(*(f"ghost.steps.{step}" for step in steps), *imports(ROOT.parents[1] / NOTEBOOK_SOURCE))
-    deps = (*ALWAYS, *text, *code, *(out for a in artefacts for out in a.outs))
+    deps = (*ALWAYS, *TEXT, *PAGE, *code, *(out for a in artefacts for out in a.outs))
     return Stage("paper", deps, (*targets, metrics), metrics=metrics)
 
 
@@ -123,6 +120,7 @@ def write_stages(path: Path) -> None:
 
 
 def stages_text() -> str:
+    """The whole of dvc.yaml."""
     known = stages()
     pictures = [target for stage in known.values() for target in stage.targets if target.endswith(".png")]
     declared = {"stages": {name: stage.declaration() for name, stage in known.items()}, "plots": pictures}

@@ -1,7 +1,8 @@
 """One environment under two names: requirements.lock for pip, environment.yml for conda.
 
 The lock pins every package that is installed here; environment.yml lists the same pins, with Python from conda.
-workflow/envs/groot.yml is made likewise from groot.lock beside it, which is resolved and not installed here (groot.in).
+workflow/envs/groot.yml is made in the same way from groot.lock beside it. That lock is resolved from groot.in; its
+packages are not installed here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NOT_PINNED = {"ghost", "pip"}
 
 
 def installed() -> dict[str, str]:
-    """Name and version of every package here. A local build tag (2.13.0+cpu) is a matter of the machine: dropped."""
+    """Name and version of every installed package, without the machine's build tags (2.13.0+cpu)."""
     found = {dist.metadata["Name"].lower().replace("_", "-"): dist.version for dist in metadata.distributions()}
     return {name: found[name].split("+")[0] for name in sorted(found) if name not in NOT_PINNED}
 
@@ -37,14 +38,7 @@ def read_lock(path: Path) -> dict[str, str]:
 
 def environment_text(pins: dict[str, str], name: str = "ghost", head: str = ENVIRONMENT_HEAD) -> str:
     python = ".".join(platform.python_version_tuple()[:2])
-    lines = [
-        f"name: {name}",
-        "channels: [conda-forge]",
-        "dependencies:",
-        f"  - python={python}",
-        "  - pip",
-        "  - pip:",
-    ]
+    lines = [f"name: {name}", "channels: [conda-forge]", "dependencies:", f"  - python={python}", "  - pip", "  - pip:"]
     return head + "\n".join([*lines, *(f"      - {name}=={version}" for name, version in pins.items())]) + "\n"
 
 

@@ -1,20 +1,18 @@
-"""`ghost plan fig:diagnostic`: the jobs before a run, what they will cost, what is cached, and the critical path.
+"""`ghost plan fig:diagnostic`: the jobs before a build, their cost, which are done already, and the critical path.
 
-Which jobs there are and which would run is Snakemake's own answer (two dry runs with the Slurm profile). The hours of a
-job are those of its recorded runs, else of Snakemake's record of the job; where there is neither, the profile's limit,
-which says the most it may take. Light rules without a record (they run where Snakemake runs) count nothing.
+Snakemake itself says which jobs there are and which would run, as with `--profile slurm`. A job costs the hours of its
+recorded runs, or else those in Snakemake's own record of it. A job without any record may take up to the profile's time
+limit; if its rule is light (it runs where Snakemake runs, not in the queue), it counts nothing.
 """
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import read_json
@@ -24,9 +22,6 @@ from ghost.runs.records import open_runs
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 
-JOB = re.compile(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
-LIGHT = re.compile(r"^localrules:\n((?:    .*\n)*)", re.MULTILINE)
-
 
 @dataclass(frozen=True)
 class Job:
@@ -34,9 +29,11 @@ class Job:
     wildcards: str
     inputs: frozenset[str]
     outputs: frozenset[str]
-    cpus: int
-    gpus: int
-    limit_s: float  # what the profile grants at the first attempt
+    cpus: int = 1
+    gpus: int = 0
+    limit_s: float = 0.0  # the time that the profile grants at the first attempt
+    is_light: bool = False
+    is_done: bool = False  # its outputs are up to date
 
     @property
     def name(self) -> str:
@@ -50,21 +47,19 @@ class Cost:
 
 
 def plan(identity: str, config: Config) -> str:
-    """What there is to say before `snakemake` is started for a figure, a table or the `paper`."""
-    wanted = targets(identity, config)
-    jobs = dry_run(wanted, config, "--forceall")
-    to_run = {job.name for job in dry_run(wanted, config)}
-    costs = {job.name: cost(job) for job in jobs}
+    """The jobs and their cost, to be read before `snakemake` is started for a figure, a table or the `paper`."""
+    jobs = read_jobs(targets(identity, config), {"scale": config.scale})
+    rest = [job for job in jobs if not job.is_done]
+    costs = {job.name: cost(job) for job in rest}
     lines = [
-        f"{identity} at {config.scale} scale: {len(jobs)} jobs, {len(to_run)} to run, {len(jobs) - len(to_run)} cached"
+        f"{identity} at {config.scale} scale: {len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"
     ]
     width = max((len(job.name) for job in jobs), default=0)
     for job in jobs:
-        lines.append(f"  {job.name:{width}}  {price(job, costs[job.name]) if job.name in to_run else 'cached'}")
-    rest = [job for job in jobs if job.name in to_run]
+        lines.append(f"  {job.name:{width}}  {'cached' if job.is_done else price(job, costs[job.name])}")
     cpu_h = sum(costs[job.name].wall_s * job.cpus for job in rest) / 3600
     gpu_h = sum(costs[job.name].wall_s * job.gpus for job in rest) / 3600
-    bound = ", at most" if any(costs[job.name].source == "limit" for job in rest) else ""
+    bound = ", at most" if any(found.source == "limit" for found in costs.values()) else ""
     lines.append(f"to pay{bound}: {cpu_h:.3f} CPU hours, {gpu_h:.3f} GPU hours")
     path, seconds = critical_path(rest, costs)
     if path:
@@ -83,54 +78,61 @@ def targets(identity: str, config: Config) -> list[str]:
     return [*files(known[identity], config), str(config.data / "cells" / f"{known[identity].stage}.jsonl")]
 
 
-def dry_run(wanted: list[str], config: Config, *more: str) -> list[Job]:
-    """The jobs that Snakemake would run, in the order the data flows."""
-    command = [sys.executable, "-m", "snakemake", "--profile", "slurm", "--dry-run", "--nolock", *more, *wanted]
-    done = subprocess.run([*command, "--config", f"scale={config.scale}"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise GhostError(" ".join((done.stderr or done.stdout).splitlines()[-1:]) or "snakemake --dry-run failed")
-    found = sorted(
-        {_job(rule, body) for rule, body in JOB.findall(done.stdout) if rule != "all"}, key=lambda job: job.name
+def read_jobs(wanted: list[str], config: Mapping[str, str]) -> list[Job]:
+    """All jobs behind these targets, in the order the data flows, from Snakemake's own graph."""
+    from snakemake import cli
+    from snakemake.api import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings, SnakemakeApi
+    from snakemake.exceptions import RuleException, WorkflowError
+
+    _, profile = cli.parse_args(["--profile", "slurm"])
+    resources = ResourceSettings(
+        nodes=profile.jobs, overwrite_resources=profile.set_resources, default_resources=profile.default_resources
     )
+    graph = DAGSettings(
+        targets=wanted,
+        force_incomplete=profile.rerun_incomplete,
+        max_checksum_file_size=profile.max_checksum_file_size,
+    )
+    try:
+        with SnakemakeApi(OutputSettings(dryrun=True, log_level_override=logging.ERROR)) as api:
+            workflow_api = api.workflow(resources, ConfigSettings(config=dict(config)))
+            workflow_api.dag(graph).execute_workflow(executor="dryrun")
+            workflow = workflow_api._workflow
+            found = [_job(job, workflow) for job in workflow.dag.jobs if not job.rule.norun]
+    except (WorkflowError, RuleException) as error:
+        raise GhostError(str(error)) from None
+    found.sort(key=lambda job: job.name)
     return list(TopologicalSorter({job: before(job, found) for job in found}).static_order())
 
 
-def before(job: Job, jobs: list[Job]) -> list[Job]:
-    """Those among the jobs whose outputs a job reads."""
-    return [other for other in jobs if other.outputs & job.inputs]
-
-
-def _job(rule: str, body: str) -> Job:
-    fields = dict(re.findall(r"    (\w+): (.*)", body))
-    resources = dict(re.findall(r"(\w+)=([^,]+)", fields.get("resources", "")))
+def _job(job: Any, workflow: Any) -> Job:
+    # In a dry run Snakemake's `is_local` is true for every job; `_localrules` holds the Snakefile's list.
     return Job(
-        rule,
-        ", ".join(part.split("=")[1] for part in fields.get("wildcards", "").split(", ") if part),
-        frozenset(filter(None, fields.get("input", "").split(", "))),
-        frozenset(filter(None, fields.get("output", "").split(", "))),
-        int(resources.get("cpus_per_task") or fields.get("threads") or 1),
-        int(resources.get("gpu", 0)),
-        float(resources.get("runtime", 0)) * 60,
+        job.rule.name,
+        ", ".join(job.wildcards_dict.values()),
+        frozenset(map(str, job.input)),
+        frozenset(map(str, job.output)),
+        job.resources.get("cpus_per_task") or job.threads,
+        job.resources.get("gpu", 0),
+        job.resources.get("runtime", 0) * 60,
+        is_light=job.rule.name in workflow._localrules,
+        is_done=not workflow.dag.needrun(job),
     )
 
 
+def before(job: Job, jobs: list[Job]) -> list[Job]:
+    """The jobs whose outputs a job reads."""
+    return [other for other in jobs if other.outputs & job.inputs]
+
+
 def cost(job: Job) -> Cost:
-    manifests = [path for output in job.outputs if (path := Path(output)).name == "manifest.json"]
-    for path in manifests:
-        if path.exists():
+    for path in sorted(map(Path, job.outputs)):
+        if path.name == "manifest.json" and path.exists():
             return Cost(sum(run.record()["wall_s"] for run in open_runs(path)), "recorded")
-    for output in sorted(job.outputs):
-        if record_path(output).exists() and Path(output).exists():
-            record = read_json(record_path(output))
+        if path.exists() and record_path(str(path)).exists():
+            record = read_json(record_path(str(path)))
             return Cost(max(0.0, (record.get("endtime") or 0) - (record.get("starttime") or 0)), "recorded")
-    return Cost(0.0, "light") if job.rule in light_rules() else Cost(job.limit_s, "limit")
-
-
-@cache
-def light_rules() -> frozenset[str]:
-    """The Snakefile's `localrules`."""
-    found = LIGHT.search(Path("Snakefile").read_text(encoding="utf-8"))
-    return frozenset(re.findall(r"\w+", found[1])) if found else frozenset()
+    return Cost(0.0, "light") if job.is_light else Cost(job.limit_s, "limit")
 
 
 def critical_path(jobs: list[Job], costs: dict[str, Cost]) -> tuple[list[str], float]:

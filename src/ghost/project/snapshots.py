@@ -1,8 +1,8 @@
-"""What Snakemake knows about the outputs of a stage, in a file that DVC keeps: so that a clone knows it too.
+"""Snakemake's records of a stage's outputs, in a file that DVC keeps, so that a clone has them too.
 
-Snakemake's own records (for each output its rule, parameters, code, inputs and their checksums) are in
-.snakemake/metadata, which nobody pushes. Without them a clone with all files pulled either reruns everything or, after
-`--touch`, no longer notices an edited row. `ghost snapshot STAGE` copies the records of a stage, with the sha256 of its
+Snakemake keeps a record of each output (rule, parameters, code, inputs and their checksums) in .snakemake/metadata,
+which is not in the repository. Without it a clone with all files pulled either reruns everything or, after `--touch`,
+no longer notices an edited experiment. `ghost snapshot STAGE` copies the records of a stage, with the sha256 of its
 files, to data/laptop/snapshots/<stage>.json; `ghost restore` verifies every file and writes the records back.
 """
 
@@ -17,25 +17,17 @@ from ghost.project.dvc import Stage, stages
 
 METADATA = Path(".snakemake/metadata")
 LOCKS = Path(".snakemake/locks")
-LONGEST_NAME = 254  # of a file on most file systems, less Snakemake's mark for a name that goes on
-# Of Snakemake's record: what tells whether an output is up to date. Times and the machine's hash stay behind, so that
-# the same work has the same snapshot.
+LONGEST_NAME = 254  # of a file on most file systems, without Snakemake's mark for a continued name
+# The fields of Snakemake's record that decide whether an output is up to date. Times and the machine's hash are left
+# out, so that the same work has the same snapshot.
 KEPT = (
-    "rule",
-    "input",
-    "log",
-    "shellcmd",
-    "params",
-    "code",
-    "record_format_version",
-    "container_img_url",
-    "software_stack_hash",
-    "input_checksums",
+    *("rule", "input", "log", "shellcmd", "params", "code", "input_checksums"),
+    *("record_format_version", "container_img_url", "software_stack_hash"),
 )
 
 
 def take(stage: Stage) -> str:
-    """Write the snapshot of a stage; the answer says which of its files are new."""
+    """Write the snapshot of a stage; the returned text lists its new files."""
     path = Path(stage.snapshot)
     before = read_json(path)["files"] if path.exists() else {}
     paths = [Path(target) for target in stage.targets]
@@ -44,10 +36,9 @@ def take(stage: Stage) -> str:
     files = {str(found): sha256(found) for found in sorted(paths)}
     records = {}
     for target in stage.targets:
-        place = record_path(target)
-        if not place.exists():
+        if not record_path(target).exists():
             raise GhostError(f"Snakemake has no record of {target}; run `snakemake {target}` first")
-        record = read_json(place)
+        record = read_json(record_path(target))
         records[target] = {key: record.get(key) for key in KEPT}
     write_json(path, {"stage": stage.name, "files": files, "records": records})
     changed = [name for name, digest in files.items() if before.get(name) != digest]
@@ -56,7 +47,7 @@ def take(stage: Stage) -> str:
 
 
 def restore(folder: Path) -> str:
-    """Verify every file of every snapshot below a folder, then give Snakemake its records back."""
+    """Verify every file of every snapshot below a folder, then write Snakemake's records."""
     if any(LOCKS.glob("*")):
         raise GhostError("Snakemake is running here (or was killed: `snakemake --unlock`); restore when it has ended")
     snapshots = [read_json(path) for path in sorted(folder.glob("*.json"))]
@@ -82,7 +73,7 @@ def _wrong(path: Path, digest: str) -> str:
 
 
 def record_path(output: str) -> Path:
-    """Where Snakemake keeps the record of an output: base64 of its path, cut where a file name may end."""
+    """The file of Snakemake's record of an output: base64 of its path, split into names that a file system allows."""
     name = base64.urlsafe_b64encode(output.encode()).decode()
     parts = [name[start : start + LONGEST_NAME] for start in range(0, len(name), LONGEST_NAME)]
     return METADATA.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])

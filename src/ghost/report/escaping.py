@@ -1,4 +1,4 @@
-"""Text on its way into LaTeX."""
+"""Text and numbers for LaTeX."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUMBER = re.compile(r"(?P<mantissa>[-+]?[\d.,]*\d)(?:e(?P<sign>[-+])0*(?P<expone
 
 
 def escape(text: str) -> str:
-    """Any text as text: LaTeX sees no command in it, and no character that its fonts lack (shown as [U+4E2D])."""
+    """Escape any text: LaTeX finds no command in it. A character that its fonts lack is shown as [U+4E2D]."""
     return "".join(SPECIAL.get(character) or _plain(character) for character in text)
 
 
@@ -40,7 +40,7 @@ def _plain(character: str) -> str:
 
 
 def number(shown: str) -> str:
-    """A displayed number in math mode: a real minus, ± and powers of ten; anything else escaped as text."""
+    """A shown number in math mode, with a minus sign, ± and powers of ten; anything else is escaped as text."""
     parts = shown.split(" ± ")
     if not all(NUMBER.fullmatch(part) for part in parts):
         return escape(shown)

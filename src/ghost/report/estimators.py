@@ -1,7 +1,8 @@
 """From runs to a number: what a cell shows, over how many runs, with which interval.
 
-An estimator takes the cell (a row of the table, as a dict) and the runs, and returns an `Estimate`. One of COMPARISONS
-also takes the runs of the experiment that the cell names as `against`; those of tests are paired by training seed.
+An estimator takes the cell's declaration (as a dict) and the runs, and returns an `Estimate`. A comparison also takes
+the runs of the experiment that the cell names as `against`. ESTIMATORS and COMPARISONS, at the end, list them by name.
+Most are a statistic of the runs' values and a way to show it.
 """
 
 from __future__ import annotations
@@ -9,147 +10,220 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ghost.errors import GhostError
 from ghost.report import statistics
+from ghost.report.statistics import Data, Estimated, Interval
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.records import Run
-
-NOT_RUN = "not run"
+from ghost.runs.results import Measured
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """`shown` is what the PDF prints; `value` is not rounded, and None for what is not a number."""
+    """`shown` is the text that the PDF prints; `value` is not rounded, and None for a result that is not a number."""
 
     shown: str
     value: float | None
     n: int
-    interval: tuple[float, float] | None = None  # 95 %
-    sha256: str | None = None  # of what is not a number: a curve's points, a module's code
+    interval: Interval | None = None  # 95 %
+    sha256: str | None = None  # of a result that is not a number: a curve's points, a module's code
+    unpaired: tuple[int, ...] = ()  # seeds that only one of two compared experiments has
 
 
-def value(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+Cell = Mapping[str, Any]
+Show = Callable[[Cell, Estimated], Estimate]
+Estimator = Callable[[Cell, list[Run]], Estimate]
+Comparison = Callable[[Cell, list[Run], list[Run]], Estimate]
+NOT_RUN = Estimate("not run", None, 0)
+
+
+def number(cell: Cell, found: Estimated, *, suffix: str = "", show: Callable[[float, str], str] = format) -> Estimate:
+    """A number as the cell shows it; nan (a run that never reached its goal) is "undefined"."""
+    if not math.isfinite(found.estimate):
+        return Estimate("undefined", None, found.n) if found.n else NOT_RUN
+    interval = found.interval if all(map(math.isfinite, found.interval)) else None
+    return Estimate(show(found.estimate, cell["digits"]) + suffix, found.estimate, found.n, interval)
+
+
+def with_interval(cell: Cell, found: Estimated) -> Estimate:
+    return number(cell, found, suffix=_bounds(" [{}, {}]", cell, found))
+
+
+def interval_alone(cell: Cell, found: Estimated) -> Estimate:
+    return replace(number(cell, found), shown=_bounds("{} to {}", cell, found) or "one run")
+
+
+def share(cell: Cell, found: Estimated) -> Estimate:
+    """As 97/100."""
+    return replace(number(cell, found), shown=f"{round(found.estimate * found.n)}/{found.n}")
+
+
+def p_value(cell: Cell, found: Estimated) -> Estimate:
+    return number(cell, found, show=show_p)
+
+
+def show_p(p: float, digits: str) -> str:
+    """A p value that never shows as zero: one that these digits would round to zero is shown as "< 0.001"."""
+    shown = format(p, digits)
+    if p < 1 and "e" not in shown and float(shown) == 0:
+        shown = f"< {format(10.0 ** -len(shown.partition('.')[2]), digits)}"
+    return shown
+
+
+def _bounds(template: str, cell: Cell, found: Estimated) -> str:
+    """The interval as text; empty where it is not known."""
+    bounds = [format(bound, cell["digits"]) for bound in found.interval if math.isfinite(bound)]
+    return template.format(*bounds) if len(bounds) == 2 else ""
+
+
+def _spread(cell: Cell, values: Data) -> str:
+    return f" ± {format(float(np.std(values, ddof=1)), cell['digits'])}" if len(values) > 1 else ""
+
+
+def values(cell: Cell, runs: list[Run]) -> list[float]:
+    return [run.value(cell["condition"], cell["metric"]) for run in runs]
+
+
+def against_values(cell: Cell, against: list[Run]) -> list[float]:
+    """The values of the other side, which may be of another condition or metric."""
+    return values({key: cell[f"against_{key}"] or cell[key] for key in ("condition", "metric")}, against)
+
+
+def measured(cell: Cell, runs: list[Run]) -> list[Measured]:
+    """The cell's value in those runs that have it; a small scale leaves tasks out."""
+    named = (cell["condition"], cell["metric"])
+    return [m for run in runs for m in run.measured() if (m.condition, m.metric) == named]
+
+
+def arrays(cell: Cell, runs: list[Run]) -> list[np.ndarray]:
+    found = [run.arrays() for run in runs]
+    if not all(cell["metric"] in own for own in found):
+        raise GhostError(f"{cell['id']}: {cell['experiment']} has no array {cell['metric']}")
+    return [own[cell["metric"]] for own in found]
+
+
+def pooled_rate(cell: Cell, runs: list[Run]) -> Estimated:
+    """Successes over trials, all runs together; nan over no trials if no run has this condition."""
+    found = measured(cell, runs)
+    if not found:
+        return Estimated(math.nan, 0)
+    if len(found) != len(runs):
+        raise GhostError(f"{cell['id']}: {len(found)} of {len(runs)} runs have {cell['condition']}/{cell['metric']}")
+    return statistics.wilson(round(sum(m.value * m.n for m in found)), sum(m.n for m in found))
+
+
+def over_runs(statistic: Callable[[Data], Estimated], show: Show = number) -> Estimator:
+    """The estimator that shows a statistic of the runs' values."""
+
+    @wraps(statistic)
+    def estimate(cell: Cell, runs: list[Run]) -> Estimate:
+        return show(cell, statistic(values(cell, runs)))
+
+    return estimate
+
+
+def over_pairs(statistic: Callable[[Data, Data], Estimated], show: Show = number) -> Comparison:
+    """The comparison that shows a statistic of the values of both experiments, paired by training seed.
+
+    It pairs the seeds that both have; the estimate lists the others.
+    """
+
+    @wraps(statistic)
+    def compare(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
+        others = {run.seed: run for run in against}
+        shared = [run for run in runs if run.seed in others]
+        if not shared:
+            raise GhostError(f"{cell['id']}: {cell['experiment']} and {cell['against']} have no seed in common")
+        second = against_values(cell, [others[run.seed] for run in shared])
+        unpaired = {run.seed for run in runs} ^ others.keys()
+        return replace(show(cell, statistic(values(cell, shared), second)), unpaired=tuple(sorted(unpaired)))
+
+    return compare
+
+
+# ------------------------------------------------------------------------------------------- one experiment's runs
+
+
+def value(cell: Cell, runs: list[Run]) -> Estimate:
     """The value of the only run: for experiments without chance."""
     if len(runs) != 1:
-        raise GhostError(f"{cell['id']}: estimator value wants one run, {cell['experiment']} has {len(runs)}")
-    found = runs[0].value(cell["condition"], cell["metric"])
-    return _estimate(found, cell, 1)
+        raise GhostError(f"{cell['id']}: estimator value needs one run, {cell['experiment']} has {len(runs)}")
+    return number(cell, Estimated(values(cell, runs)[0], 1))
 
 
-def mean(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """Mean over runs, with Student's 95 % interval."""
-    average, _, interval = _over_runs(cell, runs)
-    return _estimate(average, cell, len(runs), interval)
-
-
-def mean_where_run(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """Mean over the episodes of all runs, whose rows hold a mean over n each; "none" where there is no such episode."""
-    named = (cell["condition"], cell["metric"])
-    rows = [m for run in runs for m in run.measured() if (m.condition, m.metric) == named]
-    known = [row for row in rows if not math.isnan(row.value)]
-    n = sum(row.n for row in known)
+def mean_where_run(cell: Cell, runs: list[Run]) -> Estimate:
+    """Mean over the episodes of all runs; a run's value is a mean over n. "none" where there is no such episode."""
+    found = measured(cell, runs)
+    known = [m for m in found if not math.isnan(m.value)]
+    n = sum(m.n for m in known)
     if not n:
-        return Estimate("none" if rows else NOT_RUN, None, 0)
-    return _estimate(sum(row.value * row.n for row in known) / n, cell, n)
+        return Estimate("none", None, 0) if found else NOT_RUN
+    return number(cell, Estimated(sum(m.value * m.n for m in known) / n, n))
 
 
-def mean_std(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def mean_std(cell: Cell, runs: list[Run]) -> Estimate:
     """Mean and sample standard deviation over runs, as the paper prints them; one run has no deviation."""
-    average, std, interval = _over_runs(cell, runs)
-    spread = f" ± {format(std, cell['digits'])}" if len(runs) > 1 else ""
-    return _estimate(average, cell, len(runs), interval, suffix=spread)
+    found = values(cell, runs)
+    return number(cell, statistics.student_mean(found), suffix=_spread(cell, found))
 
 
-def bootstrap(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """Mean over runs, shown with its percentile bootstrap 95 % interval."""
-    found = [run.value(cell["condition"], cell["metric"]) for run in runs]
-    estimate = statistics.bootstrap_mean(found)
-    interval = _known(estimate.interval)
-    suffix = " [{}, {}]".format(*(format(bound, cell["digits"]) for bound in interval)) if interval else ""
-    return _estimate(estimate.estimate, cell, len(runs), interval, suffix)
-
-
-def over_episodes(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def over_episodes(cell: Cell, runs: list[Run]) -> Estimate:
     """Mean and sample standard deviation over the episodes of all runs (an array each), as the paper prints them.
 
     The interval is that of the mean over runs: episodes of one training are not independent of each other.
     """
-    found = [np.asarray(run.arrays()[cell["metric"]], float) for run in runs]
-    pooled = np.concatenate(found)
-    std = f" ± {format(float(pooled.std(ddof=1)), cell['digits'])}" if len(pooled) > 1 else ""
-    interval = _known(statistics.bootstrap_mean([float(values.mean()) for values in found]).interval)
-    return _estimate(float(pooled.mean()), cell, len(pooled), interval, suffix=std)
+    found = arrays(cell, runs)
+    pooled = np.concatenate(found, dtype=float)
+    interval = statistics.bootstrap_mean([float(np.mean(own, dtype=float)) for own in found]).interval
+    return number(cell, Estimated(float(pooled.mean()), len(pooled), interval), suffix=_spread(cell, pooled))
 
 
-def success_share(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def success_share(cell: Cell, runs: list[Run]) -> Estimate:
     """The share of episodes that succeeded, over all runs, as 97/100, with Wilson's interval."""
-    found = np.concatenate([np.asarray(run.arrays()[cell["metric"]], float) for run in runs])
-    rate = statistics.wilson(int(found.sum()), len(found))
-    return Estimate(f"{int(found.sum())}/{len(found)}", rate.estimate, len(found), rate.interval)
+    found = np.concatenate(arrays(cell, runs))
+    return share(cell, statistics.wilson(int(found.sum()), len(found)))
 
 
-def interval(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """The percentile bootstrap 95 % interval of the mean over runs, alone."""
-    estimate = statistics.bootstrap_mean([run.value(cell["condition"], cell["metric"]) for run in runs])
-    bounds = _known(estimate.interval)
-    shown = "{} to {}".format(*(format(bound, cell["digits"]) for bound in bounds)) if bounds else "one run"
-    return Estimate(shown, estimate.estimate, len(runs), bounds)
-
-
-def largest(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """The largest over runs: for bounds that every run must keep."""
-    found = [run.value(cell["condition"], cell["metric"]) for run in runs]
-    return _estimate(math.nan if any(map(math.isnan, found)) else max(found), cell, len(runs))
-
-
-def success_rate(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def success_rate(cell: Cell, runs: list[Run]) -> Estimate:
     """Successes over trials of all runs, in percent, shown with Wilson's 95 % interval."""
-    rate = _pooled_rate(cell, runs)
-    if rate is None:
-        return Estimate(NOT_RUN, None, 0)
-    low, high = (100 * bound for bound in rate.interval)
-    suffix = f" [{format(low, cell['digits'])}, {format(high, cell['digits'])}]"
-    return _estimate(100 * rate.estimate, cell, rate.n, (low, high), suffix)
+    rate = pooled_rate(cell, runs)
+    low, high = rate.interval
+    return with_interval(cell, Estimated(100 * rate.estimate, rate.n, (100 * low, 100 * high)))
 
 
-def trials(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """How many trials a success rate of these runs rests on."""
-    rate = _pooled_rate(cell, runs)
-    return Estimate(NOT_RUN, None, 0) if rate is None else Estimate(str(rate.n), float(rate.n), rate.n)
+def trials(cell: Cell, runs: list[Run]) -> Estimate:
+    """The number of trials behind a success rate of these runs."""
+    rate = pooled_rate(cell, runs)
+    return Estimate(str(rate.n), float(rate.n), rate.n) if rate.n else NOT_RUN
 
 
-def setting(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
-    """A setting as the runs had it: so that not even a step size is typed into the text."""
+def setting(cell: Cell, runs: list[Run]) -> Estimate:
+    """A setting that the runs had, so that not even a step size is typed into the text."""
     found = runs[0].record()["settings"][cell["metric"]]
     if isinstance(found, list):
         return Estimate(", ".join(format(item, cell["digits"]) for item in found), None, len(found))
     return Estimate(format(found, cell["digits"]), float(found), len(runs))
 
 
-def runs(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def runs(cell: Cell, runs: list[Run]) -> Estimate:
     """How many runs there are."""
     return Estimate(str(len(runs)), float(len(runs)), len(runs))
 
 
-def series(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def series(cell: Cell, runs: list[Run]) -> Estimate:
     """A curve of a figure: the number of its points, and their hash."""
-    digest, points = hashlib.sha256(), 0
-    for run in runs:
-        arrays = run.arrays()
-        if cell["metric"] not in arrays:
-            raise GhostError(f"{cell['id']}: {cell['experiment']} has no array {cell['metric']}")
-        digest.update(arrays[cell["metric"]].tobytes())
-        points += arrays[cell["metric"]].size
-    return Estimate("curve", None, points, sha256=digest.hexdigest())
+    found = arrays(cell, runs)
+    digest = hashlib.sha256(b"".join(array.tobytes() for array in found))
+    return Estimate("curve", None, sum(array.size for array in found), sha256=digest.hexdigest())
 
 
-def module(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def module(cell: Cell, runs: list[Run]) -> Estimate:
     """A module that implements something, and the hash of its code; "not built" while it is missing."""
     path = module_path(cell["metric"])
     if path is None:
@@ -158,222 +232,68 @@ def module(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
     return Estimate(f"{name}.py", None, 0, sha256=file_hash(path))
 
 
-def millions(cell: Mapping[str, Any], runs: list[Run]) -> Estimate:
+def millions(cell: Cell, runs: list[Run]) -> Estimate:
     """A count that every run shares, such as the number of parameters, in millions."""
-    found = {run.value(cell["condition"], cell["metric"]) for run in runs}
+    found = set(values(cell, runs))
     if len(found) != 1:
         raise GhostError(f"{cell['id']}: the runs of {cell['experiment']} count {sorted(found)}, expected one number")
-    return _estimate(found.pop() / 1e6, cell, len(runs))
+    return number(cell, Estimated(found.pop() / 1e6, len(runs)))
 
 
 # ------------------------------------------------------------------------------------------ two experiments' runs
 
 
-def paired_p(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """p of the two-sided paired t-test."""
-    test = statistics.paired_t_test(*_pairs(cell, runs, against))
-    return _estimate(test.p, cell, test.n, shown=show_p(test.p, cell["digits"]))
-
-
-def holm_p(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """The same, for a cell that `summarize` corrects after Holm: its family is every such cell of the table."""
-    return paired_p(cell, runs, against)
-
-
-def cohens_d(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """Cohen's d with the pooled deviation: the paper's in tab:lightweight and tab:loss_ablation."""
-    d = statistics.cohens_d(*_pairs(cell, runs, against))
-    return _estimate(d.estimate, cell, d.n, _known(d.interval))
-
-
-def paired_d(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """Cohen's d_z, of the differences: the paper's in tab:ablation."""
-    d = statistics.paired_d(*_pairs(cell, runs, against))
-    return _estimate(d.estimate, cell, d.n, _known(d.interval))
-
-
-def relative_change(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """How much larger the mean is than that of `against`, in percent of the latter."""
-    change = statistics.relative_change(*_pairs(cell, runs, against))
-    return _estimate(change.estimate, cell, change.n, _known(change.interval))
-
-
-def improved_share(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """In how many pairs the first is lower, as 8/10."""
-    first, second = _pairs(cell, runs, against)
-    lower = sum(a < b for a, b in zip(first, second, strict=True))
-    rate = statistics.wilson(lower, len(first))
-    return Estimate(f"{lower}/{len(first)}", rate.estimate, len(first), rate.interval)
-
-
-def detectable(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """The smallest mean difference that so many pairs, of this spread, show with 80 % power."""
-    first, second = _pairs(cell, runs, against)
-    if len(first) == 1:
-        return _estimate(math.nan, cell, 1)
-    std = float(np.std(np.subtract(first, second), ddof=1))
-    return _estimate(statistics.smallest_detectable_difference(std, len(first)), cell, len(first))
-
-
-def ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+def ratio(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     """Mean over mean; the runs need not be pairs."""
-    first = [run.value(cell["condition"], cell["metric"]) for run in runs]
-    second = _against(cell, against)
-    return _estimate(float(np.mean(first) / np.mean(second)), cell, min(len(first), len(second)))
+    found = float(np.mean(values(cell, runs)) / np.mean(against_values(cell, against)))
+    return number(cell, Estimated(found, min(len(runs), len(against))))
 
 
-def bootstrap_ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """Mean over mean of pairs, shown with its percentile bootstrap 95 % interval over the pairs."""
-    found = statistics.bootstrap_ratio(*_pairs(cell, runs, against))
-    interval = _known(found.interval)
-    suffix = " [{}, {}]".format(*(format(bound, cell["digits"]) for bound in interval)) if interval else ""
-    return _estimate(found.estimate, cell, found.n, interval, suffix)
-
-
-def factor_holds(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """Whether the factor that the paper publishes lies within, or below, the bootstrap interval of the ratio."""
-    found = statistics.bootstrap_ratio(*_pairs(cell, runs, against))
-    highest = found.estimate if found.n == 1 else found.interval[1]
-    holds = float(cell["published"]) <= highest
-    return Estimate("holds" if holds else "does not hold", found.estimate, found.n, _known(found.interval))
-
-
-def rate_difference(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+def rate_difference(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     """Success rate minus that of `against`, in percentage points."""
-    first, second = _pooled_rate(cell, runs), _pooled_rate(cell, against)
-    if first is None or second is None:
-        return Estimate(NOT_RUN, None, 0)
-    return _estimate(100 * (first.estimate - second.estimate), cell, min(first.n, second.n))
+    first, second = pooled_rate(cell, runs), pooled_rate(cell, against)
+    return number(cell, Estimated(100 * (first.estimate - second.estimate), min(first.n, second.n)))
 
 
-def complexity_r(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+def complexity_r(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     """Correlation over tasks of the difference in success with the number of demonstrated sub-phases."""
     x, y = complexity(runs, against)
     known = len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
-    return _estimate(float(np.corrcoef(x, y)[0, 1]) if known else math.nan, cell, len(x))
+    return number(cell, Estimated(float(np.corrcoef(x, y)[0, 1]) if known else math.nan, len(x)))
 
 
-def complexity_slope(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
+def complexity_slope(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     """Percentage points of that difference per sub-phase: least squares over tasks."""
     x, y = complexity(runs, against)
-    return _estimate(float(np.polyfit(x, y, 1)[0]) if len(x) > 2 and np.ptp(x) > 0 else math.nan, cell, len(x))
+    known = len(x) > 2 and np.ptp(x) > 0
+    return number(cell, Estimated(float(np.polyfit(x, y, 1)[0]) if known else math.nan, len(x)))
 
 
 def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndarray]:
     """Per task: demonstrated sub-phases, and the difference in success in percentage points; the figure draws these."""
-    tasks = [m.condition for m in runs[0].measured() if m.metric == "demonstrated_phases"]
-    x = [runs[0].value(task, "demonstrated_phases") for task in tasks]
-    y = [
-        100
-        * (np.mean([run.value(task, "success") for run in runs]) - np.mean([r.value(task, "success") for r in against]))
-        for task in tasks
-    ]
-    return np.array(x), np.array(y)
+    phases = {m.condition: m.value for m in runs[0].measured() if m.metric == "demonstrated_phases"}
+    ours, theirs = ([np.mean([run.value(task, "success") for run in r]) for task in phases] for r in (runs, against))
+    return np.array([*phases.values()]), 100 * np.subtract(ours, theirs)
 
 
-ESTIMATORS: dict[str, Callable[[Mapping[str, Any], list[Run]], Estimate]] = {
-    function.__name__: function
-    for function in (
-        value,
-        mean,
-        mean_where_run,
-        mean_std,
-        bootstrap,
-        interval,
-        over_episodes,
-        success_share,
-        largest,
-        millions,
-        success_rate,
-        trials,
-        setting,
-        runs,
-        series,
-        module,
-    )
+POOLED = (mean_where_run, over_episodes, success_share, success_rate, trials)  # over episodes or trials
+FACTS: dict[str, Estimator] = {function.__name__: function for function in (setting, runs, series, module)}
+ESTIMATORS: dict[str, Estimator] = {
+    **FACTS,
+    **{function.__name__: function for function in (value, mean_std, millions, *POOLED)},
+    "mean": over_runs(statistics.student_mean),
+    "bootstrap": over_runs(statistics.bootstrap_mean, with_interval),
+    "interval": over_runs(statistics.bootstrap_mean, interval_alone),
+    "largest": over_runs(statistics.largest),  # for bounds that every run must keep
 }
-COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estimate]] = {
-    function.__name__: function
-    for function in (
-        paired_p,
-        holm_p,
-        cohens_d,
-        paired_d,
-        relative_change,
-        improved_share,
-        detectable,
-        ratio,
-        bootstrap_ratio,
-        factor_holds,
-        rate_difference,
-        complexity_r,
-        complexity_slope,
-    )
+COMPARISONS: dict[str, Comparison] = {
+    **{function.__name__: function for function in (ratio, rate_difference, complexity_r, complexity_slope)},
+    "paired_p": over_pairs(statistics.paired_p, p_value),
+    "holm_p": over_pairs(statistics.paired_p, p_value),  # `summarize` corrects all such cells of a table together
+    "cohens_d": over_pairs(statistics.cohens_d),
+    "paired_d": over_pairs(statistics.paired_d),
+    "relative_change": over_pairs(statistics.relative_change),
+    "improved_share": over_pairs(statistics.improved_share, share),
+    "detectable": over_pairs(statistics.smallest_detectable_difference),
+    "bootstrap_ratio": over_pairs(statistics.bootstrap_ratio, with_interval),
 }
-
-
-def show_p(p: float, digits: str) -> str:
-    """A p value that never shows as zero: below what the digits can tell it is "< 0.001"."""
-    shown = format(p, digits)
-    if p < 1 and "e" not in shown and float(shown) == 0:
-        shown = f"< {format(10.0 ** -len(shown.partition('.')[2]), digits)}"
-    return shown
-
-
-def _pairs(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> tuple[list[float], list[float]]:
-    """The values of both experiments, paired by seed; a seed that only one of them has is an error, not left out."""
-    seeds, others = [run.seed for run in runs], {run.seed: run for run in against}
-    if sorted(seeds) != sorted(others):
-        raise GhostError(
-            f"{cell['id']}: {cell['experiment']} has seeds {sorted(seeds)}, {cell['against']} has {sorted(others)}"
-        )
-    first = [run.value(cell["condition"], cell["metric"]) for run in runs]
-    return first, _against(cell, [others[seed] for seed in seeds])
-
-
-def _against(cell: Mapping[str, Any], against: list[Run]) -> list[float]:
-    condition = cell["against_condition"] or cell["condition"]
-    metric = cell["against_metric"] or cell["metric"]
-    return [run.value(condition, metric) for run in against]
-
-
-def _pooled_rate(cell: Mapping[str, Any], runs: list[Run]) -> statistics.Estimated | None:
-    """Successes over trials, all runs together; a row of theirs holds a rate and its number of trials.
-
-    None where no run has this condition: a task that a small scale leaves out.
-    """
-    rows = [m for run in runs for m in run.measured() if (m.condition, m.metric) == (cell["condition"], cell["metric"])]
-    if not rows:
-        return None
-    if len(rows) != len(runs):
-        raise GhostError(f"{cell['id']}: {len(rows)} of {len(runs)} runs have {cell['condition']}/{cell['metric']}")
-    return statistics.wilson(round(sum(row.value * row.n for row in rows)), sum(row.n for row in rows))
-
-
-def _known(interval: tuple[float, float]) -> tuple[float, float] | None:
-    return interval if all(map(math.isfinite, interval)) else None
-
-
-def _estimate(
-    value: float,
-    cell: Mapping[str, Any],
-    n: int,
-    interval: tuple[float, float] | None = None,
-    suffix: str = "",
-    shown: str = "",
-) -> Estimate:
-    """A number as its cell shows it; nan (a run that never got there) is shown as "undefined", never averaged away."""
-    if not math.isfinite(value):
-        return Estimate("undefined", None, n)
-    return Estimate((shown or format(value, cell["digits"])) + suffix, value, n, interval)
-
-
-def _over_runs(cell: Mapping[str, Any], runs: list[Run]) -> tuple[float, float, tuple[float, float] | None]:
-    """Mean, sample standard deviation (0 for one run) and the mean's 95 % interval (None for one run)."""
-    found = [run.value(cell["condition"], cell["metric"]) for run in runs]
-    average = float(np.mean(found))
-    if len(found) == 1:
-        return average, 0.0, None
-    std = float(np.std(found, ddof=1))
-    half = float(stdtrit(len(found) - 1, 0.975)) * std / math.sqrt(len(found))
-    return average, std, (average - half, average + half)

@@ -1,4 +1,4 @@
-"""Run LaTeX in a scratch folder, quietly; a failure is one line with TeX's own first complaint."""
+"""Run LaTeX quietly in a scratch folder. A failure is one line with TeX's own first error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def available() -> bool:
 
 
 def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Path:
-    """latexmk on `main`; `search` are the folders that hold what it inputs. Returns the PDF in `scratch`.
+    """Run latexmk on `main` and return the PDF in `scratch`; `search` are the folders of the files that it inputs.
 
     No shell escape, no personal latexmkrc, no clock: the same sources give the same bytes.
     """

@@ -1,6 +1,6 @@
-"""Is the report ready to be printed? What a draft shows and marks, the camera-ready build refuses.
+"""Is the report ready to be printed? The camera-ready build refuses everything that a draft only marks.
 
-snakemake all --config scale=paper camera_ready=true        `ghost ready` lists what is in the way
+snakemake all --config scale=paper camera_ready=true        `ghost ready` lists the obstacles
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ghost.study.builds import Config
 
 
 def blockers(config: Config, text: Path = Path("paper")) -> list[str]:
-    """What keeps the report of a scale from being camera-ready, a line each."""
+    """The reasons why the report of a build is not camera-ready, a line each."""
     cells = read_cells(config.data / "cells.jsonl")
     found = [f"{problem.where}: {problem.says}" for problem in verify(config, ("runs", "cells"))]
     found += [f"{artefact.id}: not built" for artefact in ARTEFACTS if not artefact.step]
@@ -25,7 +25,7 @@ def blockers(config: Config, text: Path = Path("paper")) -> list[str]:
 
 
 def unsupported(text: Path, config: Config) -> list[str]:
-    r"""Sentences in \holds{<id>}{...} that the cells do not support, and ids that have no predicate."""
+    r"""Sentences in \holds{<id>}{...} that the cells do not support, and ids without a predicate."""
     cells = read_cells(config.data / "cells.jsonl")
     known = {sentence.id: sentence for sentence in read_sentences(SENTENCES)}
     found = []

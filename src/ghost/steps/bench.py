@@ -1,8 +1,8 @@
-"""Run benchmarks: `python -m ghost.steps.bench --features data/laptop/runs/dual_arm_features/manifest.json --out data/bench`.
+"""Run benchmarks: `python -m ghost.steps.bench --features .../dual_arm_features/manifest.json --out data/bench`.
 
-Each bench (`ghost.benches`) writes its pairs to a file of its own. The table shows the median ratio of ours to the
-reference with its quartiles, beside the goal. A ratio that got worse than in the file that was there before, by more
-than a quarter and with its nearer quartile too, is a regression: it is named, and the exit code is 1.
+Each bench (`ghost.benches`) writes its pairs to a file of its own. The output shows the median ratio of ours to the
+reference with its quartiles, and the goal. A ratio is a regression if it is worse than in the previous file by more
+than a quarter, and its nearer quartile is worse too. Regressions are listed, and the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def bench(features: Path, out: Path, only: tuple[str, ...] = ()) -> int:
         write_pairs(path, pairs)
         for found in summaries(pairs):
             line = LINES.get(f"{name}/{found.name}")
-            print(told(name, found, line), flush=True)
+            print(described(name, found, line), flush=True)
             if line and found.name in before and regressed(line, before[found.name], found):
                 worse.append(f"{name}/{found.name}: {before[found.name].ratio:.3g} before, {found.ratio:.3g} now")
     print("\n".join(["", *(f"worse: {text}" for text in worse)] if worse else []))
     return 1 if worse else 0
 
 
-def told(bench: str, found: Summary, line: Line | None) -> str:
+def described(bench: str, found: Summary, line: Line | None) -> str:
     goal = f"  goal {line.goal_text}: {'met' if line.met(found) else 'MISSED'}" if line and line.goal else ""
     sides = f"{found.ours:.4g} against {found.reference:.4g} {found.unit}"
     spread = f"{found.ratio:8.3g} ({found.low:.3g} to {found.high:.3g}, n = {found.repeats})"
