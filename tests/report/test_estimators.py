@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from conftest import make_runs
 from ghost.errors import GhostError
 from ghost.report import estimators
 from ghost.report.statistics import wilson
-from ghost.runs.records import open_runs, record_runs
+from ghost.runs.records import open_runs
 from ghost.runs.results import Measured, Outcome
 from ghost.steps.summarize import correct, summarize_cell
 
@@ -29,13 +30,6 @@ def cell(estimator, metric="loss", condition="train", digits=".2f", against="", 
     }
 
 
-def make_runs(manifest, values, name="tiny", seeds=(7, 8), **declaration):
-    row = {"name": name, "step": "simulate", "scale": "smoke", "settings": {}, "needs": [], "reduced": {}}
-    row |= {"seeds": list(seeds), **declaration}
-    record_runs(row, ("ghost.steps.simulate",), manifest, lambda seed, folder: values(seed))
-    return open_runs(manifest)
-
-
 @pytest.fixture
 def losses(tmp_path):
     """Runs with these losses: the value of seed s is values[s]."""
@@ -44,7 +38,7 @@ def losses(tmp_path):
         def measure(seed):
             return Outcome([Measured("train", "loss", values[seed]), Measured("test", "loss", 2 * values[seed])])
 
-        return make_runs(tmp_path / name / "manifest.json", measure, name, seeds or range(len(values)))
+        return make_runs(tmp_path / name / "manifest.json", measure, name=name, seeds=list(seeds or range(len(values))))
 
     return make
 

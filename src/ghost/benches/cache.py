@@ -12,14 +12,18 @@ bounded        memory that a process takes (without the mapped pages, which the 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ghost.benches import Pair, Place, interleaved, resident_mb
-from ghost.data.features import SMALL, Encoded, FeatureCache, Sizes, write_shards
-from ghost.runs.records import record_runs
+from ghost.data.features import INDEX, SMALL, TOKENS, Encoded, FeatureCache, Sizes, shard_lengths, write_shard
+from ghost.files import link, write_json
+from ghost.runs.driver import Plan, Unit, execute
+from ghost.runs.records import MANIFEST
 from ghost.runs.results import Outcome
 
 SIZES = Sizes(64, 2048, 64, 17, 32)
@@ -64,24 +68,32 @@ def write(folder: Path, megabytes: int) -> Path:
     """Write a cache of noise with so many megabytes of tokens; returns its manifest."""
     samples = megabytes * 2**20 // SAMPLE_BYTES
     rng = np.random.default_rng(0)
-    facts = {"sizes": asdict(SIZES), "samples_per_shard": PER_SHARD, "task_names": ["noise"]}
 
-    def encode(chosen: slice) -> Encoded:
-        shape = (chosen.stop - chosen.start, SIZES.tokens, SIZES.d_token)
-        return Encoded(rng.random(shape, np.float32).astype(np.float16))
-
-    def run(seed: int, target: Path) -> Outcome:
-        names = write_shards(target, samples, PER_SHARD, encode, facts)
+    def run(unit: Unit) -> Outcome:
+        names = []
+        for number, length in enumerate(shard_lengths(samples, PER_SHARD)):
+            shard = Encoded(rng.random((length, SIZES.tokens, SIZES.d_token), np.float32).astype(np.float16))
+            (made,) = write_shard(unit.folder, shard)
+            names.append(f"{TOKENS}/{number:05d}.npy")
+            link(unit.folder / made, unit.folder / names[-1])
+        index = {"sizes": asdict(SIZES), "samples_per_shard": PER_SHARD, "task_names": ["noise"], "shards": names}
+        write_json(unit.folder / INDEX, index)
         arrays = {name: np.zeros(samples, np.int64) for name in SMALL}
         arrays |= {"state": np.zeros((samples, SIZES.d_state), np.float32)}
         arrays |= {"action": np.zeros((samples, SIZES.horizon, SIZES.d_action), np.float32)}
         arrays |= {"action_mask": np.ones(SIZES.d_action, np.uint8)}
         arrays |= {f"split/sample/{part}": np.arange(samples) for part in ("train", "test")}
-        return Outcome([], arrays, names)
+        return Outcome([], arrays, (INDEX, *names))
 
-    row = {"name": folder.name, "scale": "bench", "settings": {}, "seeds": [0], "reduced": {}}
-    record_runs(row, ("ghost.benches.cache",), folder / "manifest.json", run)
-    return folder / "manifest.json"
+    given: dict[str, Any] = {
+        "name": folder.name,
+        "step": "cache_features",
+        "module": "ghost.benches.cache",
+        "scale": "bench",
+    }
+    given |= {"modules": ["ghost.benches.cache"], "settings": {}, "seeds": [0], "needs": [], "reduced": {}}
+    execute(lambda job: Plan(run), json.dumps(given), folder / MANIFEST)
+    return folder / MANIFEST
 
 
 def bounded(cache: FeatureCache) -> Pair:

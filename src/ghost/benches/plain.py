@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from ghost.data.features import FeatureCache
 from ghost.decoders import ghost
 from ghost.files import write_json
-from ghost.steps.train import split_settings
+from ghost.runs.settings import read_settings
+from ghost.training.loop import Training
 
 
 class PlainGhost(nn.Module):
@@ -58,7 +59,7 @@ def main(experiment: str, needs: Path, seed: int, out: Path) -> None:
         seed: of the run.
         out: the file for the mean loss of the last epoch.
     """
-    settings, training = split_settings(json.loads(experiment)["settings"], ghost)
+    settings, training = read_settings("plain", json.loads(experiment)["settings"], ghost.Settings, Training)
     torch.set_num_threads(1)
     cache = FeatureCache.open(needs)
     indices, _ = cache.split(training.split)

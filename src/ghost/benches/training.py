@@ -116,20 +116,20 @@ def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
 
 def all_seeds(place: Place) -> list[Pair]:
     scale = load({"scale": place.features.parents[2].name}, place.root)
-    experiment: dict[str, Any] = json.loads(canonical(scale.row("ghost_bc")))
+    experiment: dict[str, Any] = json.loads(canonical(scale.declaration("ghost_bc")))
     experiment["settings"]["epochs"], experiment["seeds"] = EPOCHS, list(range(SEEDS))
     pairs: list[Pair] = []
     losses: list[Pair] = []
 
-    def train(module: str, option: str, out: Path, *more: str) -> float:
-        needed = ("--needs", str(place.features), "--out", str(out))
-        return seconds(lambda: python(module, option, json.dumps(experiment), *needed, *more, root=place.root, core=0))
+    def train(module: str, out: Path, *more: str) -> float:
+        options = ("--experiment", json.dumps(experiment), "--needs", str(place.features), "--out", str(out), *more)
+        return seconds(lambda: python(module, *options, root=place.root, core=0))
 
     for repeat in range(SEED_REPEATS):
         folder = place.scratch / f"seeds{repeat}"
         plain = {seed: folder / f"plain{seed}.json" for seed in range(SEEDS)}
-        ours_s = train("ghost.steps.train", "--row", folder / "manifest.json")
-        plain_s = sum(train("ghost.benches.plain", "--experiment", plain[s], "--seed", str(s)) for s in plain)
+        ours_s = train("ghost.steps.train", folder / "manifest.json")
+        plain_s = sum(train("ghost.benches.plain", plain[s], "--seed", str(s)) for s in plain)
         pairs.append(Pair("seeds", repeat, ours_s, plain_s, "s"))
         for run in open_runs(folder / "manifest.json"):
             ours, theirs = run.value("train", "loss"), read_json(plain[run.seed])["loss"]
