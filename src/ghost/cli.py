@@ -143,6 +143,18 @@ def ready(scale: str = "laptop") -> int:
     return 1 if found else 0
 
 
+def glance(scale: str = "laptop") -> None:
+    """Write the results at a glance into README.md and a picture of the report's first pages beside them.
+
+    Args:
+        scale: smoke, laptop, closed_loop or paper.
+    """
+    from ghost.report.glance import glance as write_glance
+    from ghost.study.builds import load
+
+    write_glance(load({"scale": scale}))
+
+
 def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
     """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
 
@@ -248,6 +260,7 @@ def main() -> None:
         "lint": lint,
         "ready": ready,
         "bundle": bundle,
+        "glance": glance,
         "plan": plan,
         "export": export,
         "film": film,

@@ -14,9 +14,10 @@
 # %% [markdown]
 # # A walk through one trained Ghost
 #
-# What the decoder does with a held-out sample: the potential it falls down, the way it takes, and what its final latent
-# `z*` is worth to another task. Everything is computed below from a feature cache and one training run; nothing is
-# typed in. Set the two paths and run it, or let the pipeline do so: `python -m ghost.steps.notebook`.
+# This page shows what the decoder does with a held-out sample: the potential that the latent descends, the path that it
+# takes, and what happens when another task uses its final latent `z*`. Every number is computed below, from a feature
+# cache and one training run. Set the two paths and run the cells. The pipeline does the same with
+# `python -m ghost.steps.notebook`.
 
 # %%
 import os
@@ -51,10 +52,10 @@ print(f"{len(train)} training and {len(test)} test samples of {len(names)} tasks
 print(f"stand-ins: {', '.join(cache.stand_ins) or 'none'}")
 
 # %% [markdown]
-# ## Has it learnt anything?
+# ## Has it learned anything?
 #
-# The error per task, beside that of always predicting the task's mean action chunk. Where the bars are equal, the rest
-# of this page describes a decoder that ignores its input.
+# The bars show the error of the decoder on each task, and the error of always predicting the task's mean action chunk.
+# Where the two bars are equal, the decoder ignores its input, and the rest of this page has no meaning.
 
 # %%
 error = squared_errors(predict(ghost, samples, seed=run.seed), cache, test).mean(axis=1)
@@ -70,9 +71,9 @@ _ = axes.legend()
 # %% [markdown]
 # ## The potential, in a slice
 #
-# `U(z; e)` lives in as many dimensions as the latent has. The slice below is the plane in which the latents of all
-# test samples vary most; `e` is that of one sample. Crosses are the way of this sample, the dot is its `z*`. Where the
-# drift matters, `z*` need not be a minimum of `U`, not even in the slice.
+# `U(z; e)` has as many dimensions as the latent. The slice below is the plane in which the latents of all test samples
+# vary most. The context `e` is that of one sample. The crosses are the path of this sample, and the dot is its `z*`.
+# Where the drift matters, `z*` need not be a minimum of `U`, not even in the slice.
 
 # %%
 z = gather(ghost.latents, samples, dim=1)  # [n + 1, samples, d_z]
@@ -97,10 +98,10 @@ for axes, name, sample in zip(both, names[:2], shown, strict=True):
 _ = figure.colorbar(drawn, ax=both, label="U")
 
 # %% [markdown]
-# ## The way down
+# ## The path down
 #
-# Left: the gradient's norm at every step, its mean and spread over the test samples. Right: the distance to `z*`, which
-# ends at zero by definition, one line a task.
+# The left plot shows the norm of the gradient at every step, as mean and standard deviation over the test samples. The
+# right plot shows the distance to `z*`, with one line per task. This distance ends at zero by definition.
 
 # %%
 gradient = gather(ghost.gradient_norms, samples, dim=1)  # [n + 1, samples]
@@ -113,13 +114,13 @@ for name, where in positions.items():
     right.plot(steps, distance[:, where].mean(axis=1), label=name)
 right.set(xlabel="step", ylabel="distance to z*")
 right.legend(fontsize=6)
-print(f"the gradient's norm changes by {100 * (gradient[-1].mean() / gradient[0].mean() - 1):+.1f} % on the way")
+print(f"the gradient's norm changes by {100 * (gradient[-1].mean() / gradient[0].mean() - 1):+.1f} % along the path")
 
 # %% [markdown]
 # ## The swap
 #
-# Every sample of a row's task is read out with a `z*` of the column's task. The diagonal swaps within the task: `z*`
-# holds more than the task, so that costs something as well.
+# Each sample of a row's task is decoded with a `z*` of the column's task. The diagonal swaps samples within a task.
+# `z*` holds more than the task, so a swap within the task also increases the error.
 
 # %%
 rng = np.random.default_rng(run.seed)

@@ -1,0 +1,83 @@
+"""Results at a glance: the block of README.md is made of declared cells, and its sentence of their fields."""
+
+import re
+
+import pypdfium2
+import pytest
+from PIL import Image
+
+from ghost.errors import GhostError
+from ghost.report import glance
+from ghost.study import ARTEFACTS
+
+DECLARED = {f"{artefact.id}/{cell.name}" for artefact in ARTEFACTS for cell in artefact.cells}
+
+
+def made_up(**fields):
+    """Every chosen cell, each with a value of its own."""
+    ids = [name for _, _, identity, p in glance.chosen() for name in (identity, p) if name]
+    fields = {"unit": "", "stand_ins": [], "reduced": False, **fields}
+    return {name: {"shown": f"v{number}", **fields} for number, name in enumerate(ids)}
+
+
+def test_every_decoder_agent_and_policy_has_a_line_and_a_random_walk_has_none():
+    ids = {identity for _, _, identity, _ in glance.chosen()}
+    assert {f"tab:lightweight/{label}/test_mse" for label in ("Ghost", "CVAE", "Ghost_BC")} <= ids
+    assert {f"tab:meta_rl/{label}/latency" for label in ("Ghost", "AD")} <= ids
+    assert "tab:libero10/Ghost_PZ_ensemble/success" in ids
+    assert "tab:meta_rl/random_walk/latency" in DECLARED - ids
+
+
+def test_a_line_has_the_value_the_p_value_and_the_cell():
+    cells = made_up(unit="%")
+    text = glance.block(cells, "laptop")
+    value, p = cells["tab:lightweight/CVAE/test_mse"]["shown"], cells["tab:lightweight/CVAE/p"]["shown"]
+    assert re.search(rf"^\| .* \| CVAE \| {value} % \| {p} \| `tab:lightweight/CVAE/test_mse` \|$", text, re.M)
+    ghost = cells["tab:lightweight/Ghost/test_mse"]["shown"]
+    assert f"| Ghost | {ghost} % |  | `tab:lightweight/Ghost/test_mse` |" in text
+
+
+def test_the_sentence_names_build_stand_ins_and_scale():
+    text = glance.block(made_up(stand_ins=["backbone", "data"], reduced=True), "laptop")
+    assert "build `laptop`" in text
+    assert "stand-ins (backbone, data) and on settings that are smaller" in text
+    assert "neither confirm nor refute" in text
+    assert "neither" not in glance.block(made_up(), "paper")
+
+
+def test_a_build_without_the_cells_is_refused():
+    cells = made_up()
+    del cells["tab:libero10/MLP/success"]
+    with pytest.raises(GhostError, match="smoke has no cell tab:libero10/MLP/success"):
+        glance.block(cells, "smoke")
+
+
+def test_only_the_block_is_replaced():
+    old = f"# Title\n{glance.BEGIN}old\n{glance.END}rest\n"
+    assert glance.replaced(old, "new\n") == f"# Title\n{glance.BEGIN}new\n{glance.END}rest\n"
+    with pytest.raises(GhostError, match="no block"):
+        glance.replaced("# Title\n", "new\n")
+
+
+def test_the_picture_has_two_pages_side_by_side(tmp_path):
+    document = pypdfium2.PdfDocument.new()
+    for _ in range(3):
+        document.new_page(72, 144)
+    document.save(tmp_path / "report.pdf")
+    glance.picture(tmp_path / "report.pdf", tmp_path / "report.png", dpi=60)
+    with Image.open(tmp_path / "report.png") as image:
+        assert image.size == (120, 120)
+
+
+def test_the_readme_has_a_block_of_declared_cells(root):
+    text = (root / glance.README).read_text()
+    assert glance.replaced(text, "") != text
+    found = text.split(glance.BEGIN)[1].split(glance.END)[0]
+    ids = re.findall(r"`((?:tab|fig):[^`]+)`", found)
+    assert set(ids) <= DECLARED
+    if ids:
+        assert len(ids) >= len(glance.SHOWN)
+        assert all(line.count("|") == 6 for line in found.splitlines() if line.startswith("|"))
+    else:
+        assert found == "Run `make paper`, then `ghost glance`.\n"
+    assert (root / glance.PICTURE).stat().st_size <= 300_000
