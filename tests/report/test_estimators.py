@@ -38,7 +38,13 @@ def losses(tmp_path):
         def measure(seed):
             return Outcome([Measured("train", "loss", values[seed]), Measured("test", "loss", 2 * values[seed])])
 
-        return make_runs(tmp_path / name / "manifest.json", measure, name=name, seeds=list(seeds or range(len(values))))
+        return make_runs(
+            tmp_path / name / "manifest.json",
+            measure,
+            name=name,
+            seeds=list(seeds or range(len(values))),
+            settings={"values": list(values)},
+        )
 
     return make
 
