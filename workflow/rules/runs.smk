@@ -43,7 +43,7 @@ for step in sorted({row.step for row in scale.experiments}):
         params:
             step=step,
             python=lambda wildcards: python(wildcards.experiment),
-            row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
+            row=lambda wildcards: canonical(scale.declaration(wildcards.experiment)),
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
             reads=lambda wildcards, input: " ".join(["--reads", *input.reads]) if input.reads else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
@@ -69,7 +69,7 @@ rule cache_shards:
     threads: 1
     params:
         python=lambda wildcards: python(wildcards.experiment),
-        row=lambda wildcards: canonical(scale.row(wildcards.experiment)),
+        row=lambda wildcards: canonical(scale.declaration(wildcards.experiment)),
         needs=lambda wildcards, input: " ".join(["--needs", *input.needs]),
         code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
     shell:

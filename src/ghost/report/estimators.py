@@ -230,14 +230,6 @@ def bootstrap_ratio(cell: Mapping[str, Any], runs: list[Run], against: list[Run]
     return _estimate(found.estimate, cell, found.n, interval, suffix)
 
 
-def factor_holds(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
-    """Whether the factor that the paper publishes lies within, or below, the bootstrap interval of the ratio."""
-    found = statistics.bootstrap_ratio(*_pairs(cell, runs, against))
-    highest = found.estimate if found.n == 1 else found.interval[1]
-    holds = float(cell["published"]) <= highest
-    return Estimate("holds" if holds else "does not hold", found.estimate, found.n, _known(found.interval))
-
-
 def rate_difference(cell: Mapping[str, Any], runs: list[Run], against: list[Run]) -> Estimate:
     """Success rate minus that of `against`, in percentage points."""
     first, second = _pooled_rate(cell, runs), _pooled_rate(cell, against)
@@ -304,7 +296,6 @@ COMPARISONS: dict[str, Callable[[Mapping[str, Any], list[Run], list[Run]], Estim
         detectable,
         ratio,
         bootstrap_ratio,
-        factor_holds,
         rate_difference,
         complexity_r,
         complexity_slope,
