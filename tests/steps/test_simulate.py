@@ -11,7 +11,7 @@ from ghost.study.builds import load
 
 @pytest.fixture
 def row(root):
-    return load({"scale": "smoke"}, root).row("ghost_mechanism")
+    return load({"scale": "smoke"}, root).declaration("ghost_mechanism")
 
 
 def test_a_row_becomes_a_run_per_seed(tmp_path, row):

@@ -19,7 +19,7 @@ AGENTS = ("dark_room_ghost", "dark_room_transformer", "dark_room_ad", "dark_room
 
 
 def row(root: Path, name: str, **changes) -> str:
-    line = load({"scale": "smoke"}, root).row(name)
+    line = load({"scale": "smoke"}, root).declaration(name)
     line["settings"].update(changes)
     line["seeds"] = line["seeds"][:1]
     return json.dumps(line)

@@ -58,7 +58,6 @@ def explain(cell: dict[str, Any], config: Config) -> str:
         ("interval", "" if not cell["interval"] else "95 %: {:.6g} to {:.6g}".format(*cell["interval"])),
         ("n", str(cell["n"])),
         ("sha256", cell["sha256"] or ""),
-        ("published", cell["published"]),
     ]
     lines = [f"{name:10} {text}" for name, text in fields if text]
     if not cell["runs"]:

@@ -178,8 +178,7 @@ def _text(config: Config) -> Iterator[Problem]:
         macros(cells, config.scale, made, config.page, tuple(artefact.id for artefact in built()))
         for artefact in built():
             if artefact.step == "tabulate":
-                template = Path("paper/tables") / f"{artefact.stage}.tex.jinja"
-                tabulate(artefact.id, template, cells, made / f"{artefact.stage}.tex")
+                tabulate(artefact.id, cells, made / f"{artefact.stage}.tex")
         for path in sorted(made.iterdir()):
             written = config.generated / path.name
             if not written.exists():

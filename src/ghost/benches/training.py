@@ -116,7 +116,7 @@ def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
 
 def all_seeds(place: Place) -> list[Pair]:
     scale = load({"scale": place.features.parents[2].name}, place.root)
-    row: dict[str, Any] = json.loads(canonical(scale.row("ghost_bc")))
+    row: dict[str, Any] = json.loads(canonical(scale.declaration("ghost_bc")))
     row["settings"]["epochs"], row["seeds"] = EPOCHS, list(range(SEEDS))
     needs = ["--needs", str(place.features)]
     pairs: list[Pair] = []
