@@ -11,14 +11,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import chromium
 
 from ghost.audit.lookup import display, explain_run, lookup
-from ghost.audit.tables import read_table
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.report.appendix import anchor
 from ghost.runs.records import open_runs, run_id
 from ghost.steps.audit import audit
 from ghost.study.builds import load
-from ghost.study.declarations import Artefact
+from ghost.study.declarations import Artefact, Cell
+from ghost.study.tables import Column, Row, code, tabulated
 
 
 def cell(runs, **changes):
@@ -26,11 +26,12 @@ def cell(runs, **changes):
         "id": "tab:x/loss",
         "experiment": "tiny",
         "against": "",
+        "against_condition": "",
+        "against_metric": "",
         "condition": "train",
         "metric": "loss",
         "estimator": "mean",
         "unit": "",
-        "published": "0.5",
         "shown": "0.75",
         "value": 0.75,
         "interval": [0.1, 1.4],
@@ -66,18 +67,14 @@ def page(tiny_manifest, tmp_path, root, monkeypatch):
     runs = [run.run_id for run in open_runs(tiny_manifest)]
     cells = tmp_path / "cells.jsonl"
     made = [
-        cell(runs),
+        cell(runs, shown="0.75 ± 0.1"),
         cell(runs, id=f"tab:x/{ATTACK}", shown=ATTACK, unit=ATTACK, metric=ATTACK, estimator="setting", value=None),
-        cell(runs, id="tab:lightweight/MLP/p", published="0.007", stand_ins=[ATTACK], estimator="paired_p"),
+        cell(runs, id="tab:lightweight/MLP/p", stand_ins=[ATTACK], estimator="paired_p"),
     ]
     cells.write_text("".join(json.dumps(line) + "\n" for line in made))
-    table = tmp_path / "tab_x.tex"
-    table.write_text(
-        "\\begin{tabular}{@{}lc@{}}\n\\toprule\nName & Loss \\\\\n\\midrule\n"
-        "\\texttt{a\\_b} & \\ghostlink{prov:tab:x/loss}{\\ensuremath{0.75 \\pm 0.1}} \\\\\n"
-        "\\bottomrule\n\\end{tabular}\n"
-    )
-    audit(cells, (tiny_manifest,), "smoke", tmp_path / "audit.html", (table,))
+    table = tabulated("x", ("Name", Column("loss", "Loss")), [Row("a", (code("a_b"), Cell("loss", "tiny", "loss")))])
+    monkeypatch.setattr("ghost.steps.audit.ARTEFACTS", (table,))
+    audit(cells, (tiny_manifest,), "smoke", tmp_path / "audit.html")
     return tmp_path / "audit.html"
 
 
@@ -102,18 +99,19 @@ def test_hostile_text_is_text(page):
     assert data["runs"][0]["host"] == ATTACK
 
 
-def test_a_table_is_read_back_as_it_is_printed(tmp_path):
-    path = tmp_path / "tab_x.tex"
-    path.write_text(
-        "\\providecommand{\\ghostlink}[2]{#2}%\n\\begin{tabular}{@{}lc@{}}\n"
-        "\\toprule\nName & $p$ vs 50\\% \\\\\n\\midrule\n"
-        "\\quad arm & \\ghostlink{prov:tab:x/p}{\\ensuremath{9.2 \\times 10^{-3}}} \\\\\n"
-        "\\multicolumn{2}{l}{\\emph{A \\& B}} \\\\\n\\end{tabular}\n"
-    )
-    head, arm, spanning = read_table(path)
-    assert [part.text for part in head] == ["Name", "p vs 50%"]
-    assert (arm[1].text, arm[1].cell) == ("9.2 × 10^-3", "tab:x/p")
-    assert (spanning[0].text, spanning[0].span) == ("A & B", 2)
+def test_both_sides_of_a_comparison_are_shown(tiny_manifest, tmp_path, root, monkeypatch):
+    """Also where they are two conditions of the same runs."""
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("ghost.steps.audit.ARTEFACTS", ())
+    runs = [run.run_id for run in open_runs(tiny_manifest)]
+    made = [cell(runs), cell(runs, against="tiny", condition="other", against_condition="train", id="tab:x/ratio")]
+    (tmp_path / "cells.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
+    audit(tmp_path / "cells.jsonl", (tiny_manifest,), "smoke", tmp_path / "audit.html")
+    data = json.loads((tmp_path / "audit.html").read_text().split('id="data">')[1].split("</script>")[0])
+    alone, ratio = data["cells"]
+    assert [(point["value"], point["against"]) for point in alone["points"]] == [(0.7, False), (0.8, False)]
+    assert [(point["value"], point["against"]) for point in ratio["points"]] == [(0.7, True), (0.8, True)]
+    assert (alone["versus"], ratio["versus"]) == ("", "against tiny (train)")
 
 
 @pytest.mark.slow

@@ -6,6 +6,9 @@ import pytest
 from ghost.evaluations import latency
 from ghost.evaluations.latency import Settings, evaluate, fits
 from ghost.runs.progress import Progress
+from ghost.study import EXPERIMENTS
+
+DECODERS = next(e for e in EXPERIMENTS if e.name == "latency").settings["decoders"]
 
 
 @pytest.fixture
@@ -18,7 +21,7 @@ def few(monkeypatch):
 
 
 def run(**settings):
-    given = Settings(**{"rounds": 4, "warm_up": 1, "threads": 1, "dit_every": 0, **settings})
+    given = Settings(**{"rounds": 4, "warm_up": 1, "threads": 1, "dit_every": 0, "decoders": DECODERS, **settings})
     outcome = evaluate(given, None, {}, seed=0, progress=Progress(stream=io.StringIO()))
     return outcome, {(m.condition, m.metric): m.value for m in outcome.measured}
 
@@ -53,9 +56,9 @@ def test_latencies_are_medians_and_what_is_not_measured_is_nan(few):
     assert math.isnan(found["dit_over_ghost", "latency"])
 
 
-def test_the_large_one_takes_part_in_some_rounds(monkeypatch):
-    monkeypatch.setattr(latency, "BUILD", {"mlp": latency.BUILD["mlp"], "dit": latency.BUILD["mlp"]})
-    settings = Settings(rounds=7, warm_up=2, threads=1, dit_every=3)
+def test_the_large_one_takes_part_in_some_rounds():
+    decoders = {"mlp": DECODERS["mlp"], "dit": DECODERS["mlp"]}
+    settings = Settings(rounds=7, warm_up=2, threads=1, dit_every=3, decoders=decoders)
     found = latency.measure(["mlp", "dit"], settings, 0, Progress(stream=io.StringIO()))
     assert (len(found["mlp"]), len(found["dit"])) == (7, 3)
 
@@ -64,4 +67,10 @@ def test_memory_is_asked_for():
     assert fits(1)
     assert not fits(1 << 60)
     with pytest.raises(ValueError, match="rounds must be at least 1, got 0"):
-        Settings(rounds=0, warm_up=0, threads=1, dit_every=0)
+        Settings(rounds=0, warm_up=0, threads=1, dit_every=0, decoders={})
+
+
+def test_only_decoders_are_imported():
+    decoders = {"a": {"module": "os.path", "settings": {}}}
+    with pytest.raises(ValueError, match=r"a is not below ghost.decoders: os.path"):
+        Settings(rounds=1, warm_up=0, threads=1, dit_every=0, decoders=decoders)

@@ -42,7 +42,6 @@ def test_a_typed_number_is_found(text):
         "% in 2019 it was 5\nno",
         r"GR00T N1.5 on LIBERO-10 and ML45",
         r"\ghostfigure[0.85\columnwidth]{a2}{No number.}",
-        r"\begin{tabular}{@{}lc@{}} << cell('x/1') >> <% if 2 %> \end{tabular}",
     ],
 )
 def test_what_is_no_measurement_is_left_alone(text):

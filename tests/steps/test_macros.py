@@ -6,22 +6,27 @@ import subprocess
 import pypdf
 import pytest
 
-from ghost.errors import GhostError
+from ghost.claims.appendix import published_macros
+from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.report.appendix import anchor
+from ghost.report.cells import read_cells
 from ghost.report.escaping import escape
 from ghost.report.latexmk import compile_pdf
+from ghost.report.tables import latex
 from ghost.steps.macros import macros, stamp
-from ghost.steps.tabulate import tabulate
+from ghost.study.declarations import Cell
+from ghost.study.tables import Column, Row, tabulated
 
 
-def cell(identity, shown, published="", unit="", reduced=False, stand_ins=()):
+def cell(identity, shown, unit="", reduced=False, stand_ins=()):
     return {
         "id": identity,
         "shown": shown,
-        "published": published,
         "unit": unit,
         "experiment": "",
         "against": "",
+        "against_condition": "",
+        "against_metric": "",
         "condition": "",
         "metric": "",
         "estimator": "value",
@@ -38,7 +43,7 @@ def cell(identity, shown, published="", unit="", reduced=False, stand_ins=()):
 def cells(tmp_path):
     path = tmp_path / "cells.jsonl"
     made = [
-        cell("fig:a_b/x", "-1.5 ± 0.1", published="> 20", unit="s"),
+        cell("fig:a_b/x", "-1.5 ± 0.1", unit="s"),
         cell("fig:a_b/text", r"50% \today $x_1$"),
         cell("tab:t/module", "dynamics/net_works.py"),
     ]
@@ -63,7 +68,7 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
     main = tmp_path / "main.tex"
     body = (
         r"\documentclass{article}\begin{document}\input{numbers}\makeatletter "
-        r"value \cell{fig:a_b/x} paper \published{fig:a_b/x} text \cell{fig:a_b/text}"
+        r"value \cell{fig:a_b/x} paper \published{tab:lightweight/CVAE/d} text \cell{fig:a_b/text}"
         r"\ifcsname ghost@built@fig:a_b\endcsname built\fi\ifcsname ghost@built@fig:c\endcsname wrong\fi"
         r"\section{In a title \cell{fig:a_b/x}}%s\end{document}"
     )
@@ -73,7 +78,7 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
     assert "50%\\today$x1$" in text.replace(" ", "")  # printed, not run; OT1's underscore is a rule
     assert "built" in text
     assert "wrong" not in text
-    assert "20" in text
+    assert "6.2" in text
     main.write_text(body % r"\cell{fig:nope}")
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "main"], cwd=tmp_path, check=False, capture_output=True, text=True
@@ -99,7 +104,7 @@ def test_hostile_text_from_data_is_printed_and_never_run(tmp_path, root, monkeyp
     monkeypatch.chdir(root)
     made = [
         {
-            **cell(f"tab:t/h{number}", text, published="1", unit=text, stand_ins=[text]),
+            **cell(f"tab:t/h{number}", text, unit=text, stand_ins=[text]),
             "metric": text,
             "experiment": text,
         }
@@ -107,11 +112,9 @@ def test_hostile_text_from_data_is_printed_and_never_run(tmp_path, root, monkeyp
     ]
     (tmp_path / "cells.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
     macros(tmp_path / "cells.jsonl", "smoke", tmp_path)
-    template = tmp_path / "t.jinja"
-    template.write_text(
-        "\\begin{tabular}{c}" + "".join(f"<< cell('h{n}') >> \\\\" for n in range(len(HOSTILE))) + "\\end{tabular}"
-    )
-    tabulate("tab:t", template, tmp_path / "cells.jsonl", tmp_path / "tab_t.tex")
+    rows = [Row(f"h{n}", (text, Cell(f"h{n}", text, text))) for n, text in enumerate(HOSTILE)]
+    table = tabulated("t", ("Text", Column("cell", "Cell")), rows)
+    (tmp_path / "tab_t.tex").write_text(latex(table, read_cells(tmp_path / "cells.jsonl")))
     used = " ".join(rf"\cell{{tab:t/h{number}}}" for number in range(len(HOSTILE)))
     (tmp_path / "main.tex").write_text(
         r"\documentclass[journal]{IEEEtran}\usepackage{ghost}\input{numbers}\begin{document}\sloppy "
@@ -158,21 +161,27 @@ def test_anchors_are_plain_and_distinct():
     assert anchor("tab:lightweight/CVAE/test_mse") == "tab:lightweight/CVAE/test_mse"
 
 
-def test_a_table_is_filled_from_cells_and_escaped(tmp_path, cells):
-    template = tmp_path / "t.jinja"
-    template.write_text("<< cell('module') >> \\\\\n")
-    tabulate("tab:t", template, cells, tmp_path / "t.tex")
-    assert (tmp_path / "t.tex").read_text().endswith("{\\texttt{dynamics/net\\_works.py}} \\\\\n")
+def test_every_published_number_of_the_text_is_in_the_ledger(root):
+    defined = {
+        line.partition("}")[0].removeprefix(r"\ghost@set{published@")
+        for line in published_macros(read_ledger(root / LEDGER))
+    }
+    used = {
+        name
+        for path in (root / "paper").rglob("*.tex")
+        for name in re.findall(r"\\published\{(.*?)\}", path.read_text())
+    }
+    assert used
+    assert used <= defined
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("<< cell('modul') >>", "did you mean tab:t/module"), ("<< nope >>", "is undefined"), ("<% if %>", "Expected")],
-)
-def test_a_bad_template_is_one_line(tmp_path, cells, text, message):
-    template = tmp_path / "t.jinja"
-    template.write_text(text)
-    with pytest.raises(GhostError) as error:
-        tabulate("tab:t", template, cells, tmp_path / "t.tex")
-    assert message in str(error.value)
-    assert not (tmp_path / "t.tex").exists()
+def test_a_published_number_reads_as_part_of_a_sentence(root):
+    lines = "\n".join(published_macros(read_ledger(root / LEDGER)))
+    for cell, text in {
+        "fig:switch_speed/gru_a0.30/steps_to_converge": r"\textgreater{} 20",
+        "fig:diagnostic/ghost/dwell_s": r"\ensuremath{3.5}\,s",  # the article: approximately
+        "tab:meta_rl/Ghost/latency": r"\ensuremath{10.8 \pm 3.4}",  # steps
+        "tab:loss_ablation/bc/change": r"\ensuremath{+4.9}\,\%",
+        "fig:libero_complexity/slope": r"\ensuremath{10.5}\,pp",  # per phase
+    }.items():
+        assert rf"{{published@{cell}}}{{\ghostlink{{claim:{cell}}}{{{text}}}}}" in lines

@@ -1,5 +1,10 @@
 import dataclasses
 import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -48,15 +53,15 @@ def test_the_papers_labels_are_declared():
 
 def test_a_doubled_name_is_refused():
     with pytest.raises(GhostError, match=r"experiment 'switch_speed' stands twice"):
-        check([*EXPERIMENTS, next(row for row in EXPERIMENTS if row.name == "switch_speed")], ARTEFACTS)
+        check([*EXPERIMENTS, next(e for e in EXPERIMENTS if e.name == "switch_speed")], ARTEFACTS)
     with pytest.raises(GhostError, match="artefact 'fig:method' stands twice"):
         check(EXPERIMENTS, [*ARTEFACTS, Artefact("fig", "method")])
     cell = Cell("a", "switch_speed", "dt")
     with pytest.raises(GhostError, match="cell of fig:x 'a' stands twice"):
         check(EXPERIMENTS, [Artefact("fig", "x", "plot", (cell, cell))])
-    row = dataclasses.replace(EXPERIMENTS[0], seeds=(1, 1))
+    doubled = dataclasses.replace(EXPERIMENTS[0], seeds=(1, 1))
     with pytest.raises(GhostError, match="seed of"):
-        check([row], [])
+        check([doubled], [])
 
 
 def test_a_cell_of_an_unknown_experiment_is_refused():
@@ -70,16 +75,16 @@ def test_a_need_must_stand_above():
         check([first, EXPERIMENTS[1]], [])
 
 
-def test_every_row_makes_settings_of_its_module():
-    for row in EXPERIMENTS:
-        module = importlib.import_module(row.module)
-        make = partial(_split, module) if row.step in ("train", "train_agent") else module.Settings
-        if row.step != "cache_features":  # its settings are the backbone's and the drawing's, taken apart by the step
-            read_settings({"name": row.name, "settings": row.settings}, make)
+def test_every_experiment_makes_settings_of_its_module():
+    for experiment in EXPERIMENTS:
+        module = importlib.import_module(experiment.module)
+        make = partial(_split, module) if experiment.step in ("train", "train_agent") else module.Settings
+        if experiment.step != "cache_features":  # the backbone's and the drawing's: the step takes them apart
+            read_settings({"name": experiment.name, "settings": experiment.settings}, make)
 
 
 def _split(module, **given):
-    """A training's row holds the decoder's settings and the training's."""
+    """A training's settings are the decoder's and the training's."""
     return split_settings(given, module)
 
 
@@ -99,3 +104,70 @@ def test_lookup_suggests_near_names():
     assert find_artefact("fig:method").label == "method"
     with pytest.raises(GhostError, match="did you mean fig:switch_speed"):
         find_artefact("fig:swich_speed")
+
+
+def test_a_cell_knows_the_line_that_declares_it(root):
+    declared = {f"{artefact.id}/{cell.name}": cell.declared for artefact in ARTEFACTS for cell in artefact.cells}
+    for identity, written in {
+        "tab:lightweight/CVAE/test_mse": 'Column("test_mse", "Test MSE"',
+        "tab:lightweight/CVAE/p": "comparison(d.tested, PROPOSED.tested",
+        "fig:switch_speed/gru_a0.30/ratio": 'values("switch_speed", "gru_a0.30", ".2f", "ratio")',
+        "tab:multi_task/runs": "runs(tested)",
+    }.items():
+        name, _, line = declared[identity].partition(":")
+        assert written in (root / name).read_text().splitlines()[int(line) - 1]
+    here = Cell("a", "switch_speed", "dt")
+    assert here.declared.startswith("tests/study/test_experiments.py:")
+    assert dataclasses.replace(here, name="b").declared == here.declared
+    artefact = Artefact("fig", "x", "plot", (here,))
+    assert (
+        artefact.declaration()
+        == Artefact("fig", "x", "plot", (dataclasses.replace(here, declared="y:1"),)).declaration()
+    )
+
+
+ASKED = """
+import json
+from ghost.report.tables import latex
+from ghost.study import EXPERIMENTS, find_artefact
+from ghost.study.builds import load
+table = find_artefact("tab:lightweight")
+cells = {f"tab:lightweight/{cell.name}": {"id": f"tab:lightweight/{cell.name}", "shown": "1"} for cell in table.cells}
+print(json.dumps({
+    "modules": {experiment.name: experiment.modules for experiment in EXPERIMENTS},
+    "seeds": {experiment.name: experiment.seeds for experiment in load({"scale": "smoke"}).experiments},
+    "timed": next(experiment for experiment in EXPERIMENTS if experiment.name == "latency").settings["decoders"],
+    "cells": {cell.name: cell.estimator for cell in table.cells},
+    "latex": latex(table, cells),
+}))
+"""
+
+
+def test_a_new_decoder_is_one_line_of_the_study(root, tmp_path):
+    """From it come its training, its test, its place in the measurement of latency, its row and its comparison."""
+    for name in ("src", "config", "workflow/schemas"):
+        shutil.copytree(root / name, tmp_path / name)
+    study = tmp_path / "src/ghost/study/offline.py"
+    line = '    Decoder("MLP", "MLP", "mlp", {**WIDTHS, "layers": 3}),\n'
+    assert study.read_text().count(line) == 1
+    mine = '    Decoder("LSTM", "LSTM, two layers", "lstm", {"hidden": 64, "layers": 2}),\n'
+    study.write_text(study.read_text().replace(line, line + mine))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    done = subprocess.run([sys.executable, "-c", ASKED], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["modules"]["lstm"] == ["ghost.steps.train", "ghost.decoders.lstm"]
+    assert said["modules"]["lstm_offline"] == [
+        "ghost.steps.evaluate",
+        "ghost.evaluations.offline",
+        "ghost.decoders.lstm",
+    ]
+    assert said["seeds"]["lstm"] == said["seeds"]["lstm_offline"] == [42, 123]
+    assert said["timed"]["lstm"] == {"module": "ghost.decoders.lstm", "settings": {"hidden": 64, "layers": 2}}
+    assert "ghost.decoders.lstm" in said["modules"]["latency"]
+    assert {name for name, estimator in said["cells"].items() if estimator == "holm_p"} == {
+        f"{name}/holm_p" for name in ("CVAE", "Neural_ODE", "MLP", "LSTM", "Transformer", "Diffusion")
+    }
+    row = next(line for line in said["latex"].splitlines() if line.startswith("LSTM, two layers &"))
+    assert "---" not in row
+    assert "prov:tab:lightweight/LSTM/d" in row

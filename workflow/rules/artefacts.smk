@@ -64,7 +64,6 @@ rule draw:
 
 rule tabulate:
     input:
-        template="paper/tables/tab_{label}.tex.jinja",
         cells=scale.data / "cells/tab_{label}.jsonl",
     output:
         table=scale.generated / "tab_{label}.tex",
@@ -73,7 +72,8 @@ rule tabulate:
     conda:
         "../../environment.yml"
     params:
+        layout=lambda wildcards: canonical(BUILT[f"tab_{wildcards.label}"].layout()),
         code=code_hash("ghost.steps.tabulate"),
     shell:
-        "python -m ghost.runs.warm ghost.steps.tabulate --artefact tab:{wildcards.label} --template {input.template:q}"
+        "python -m ghost.runs.warm ghost.steps.tabulate --artefact tab:{wildcards.label}"
         " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"

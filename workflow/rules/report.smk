@@ -50,7 +50,7 @@ rule macros:
 rule typeset:
     input:
         main="paper/main.tex",
-        text=sorted(map(str, [*Path("paper/sections").glob("*.tex"), *Path("paper/tables").glob("*.jinja")])),
+        text=sorted(map(str, Path("paper/sections").glob("*.tex"))),
         style="paper/ghost.sty",
         references="paper/references.bib",
         numbers=rules.macros.output,
@@ -100,7 +100,6 @@ rule audit:
         manifests=MANIFESTS,
         ledger="paper/claims.yaml",
         page=["src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js"],
-        tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
         figures=expand(scale.figures / "{label}.png", label=LABELS["plot"] + LABELS["draw"]),
     output:
         page=scale.data / "audit.html",
@@ -110,7 +109,8 @@ rule audit:
         "../../environment.yml"
     params:
         scale=scale.scale,
+        tables=canonical({artefact.id: artefact.layout() for artefact in ARTEFACTS}),
         code=code_hash("ghost.steps.audit"),
     shell:
         "python -m ghost.runs.warm ghost.steps.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
-        " --tables {input.tables:q} --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"
+        " --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"

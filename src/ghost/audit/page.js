@@ -32,10 +32,8 @@ function printed() {
   for (const [name, rows] of Object.entries(data.tables)) {
     const body = make("tbody");
     rows.forEach((row, number) => {
-      body.append(make("tr", {}, ...row.map((part) => {
-        const cell = cells.get(part.cell);
-        return make(number ? "td" : "th", { colspan: part.span }, cell ? link(cell, part.text) : part.text);
-      })));
+      body.append(make("tr", {}, ...row.map((parts) => make(number ? "td" : "th", {},
+        ...parts.map((part) => (part.cell ? link(cells.get(part.cell), part.text) : part.text))))));
     });
     out.append(make("h3", {}, name), make("div", { class: "wide" }, make("table", { "data-table": name }, body)));
   }
@@ -117,7 +115,7 @@ function show(cell) {
   const fields = make("dl");
   field(fields, "value", make("b", { class: "number" }, value(cell)));
   field(fields, "unrounded", code(String(cell.value)));
-  field(fields, "estimator", `${cell.estimator}${what ? ` of ${what}` : ""}${cell.against ? ` against ${cell.against}` : ""}, n = ${cell.n}`);
+  field(fields, "estimator", `${[cell.estimator, what && `of ${what}`, cell.versus].filter(Boolean).join(" ")}, n = ${cell.n}`);
   field(fields, "95 % interval", cell.interval ? cell.interval.map((bound) => bound.toPrecision(5)).join(" to ") : "");
   field(fields, "doubts", ...cell.doubts.flatMap((doubt) => [make("span", { class: "mark" }, doubt), " "]));
   for (const claim of cell.claims) field(fields, "article", make("b", {}, claim.published), `: ${claim.verdict}. ${claim.reason}`);

@@ -14,19 +14,21 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import torch
 from torchdiffeq import odeint
 
 from ghost.benches import Pair, Place, interleaved, resident_mb
-from ghost.decoders import ghost_phase
+from ghost.decoders import dit, ghost, ghost_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
-from ghost.evaluations.latency import BUILD, PAPER, fits
+from ghost.evaluations.latency import PAPER, fits
 from ghost.training.export import example, session, to_onnx
 
 REPEATS = {1: 60, 64: 8}  # by batch
 DIT_REPEATS = 5
+SMALL = {"ghost": ghost, "mlp": mlp, "neural_ode": neural_ode}
 FEW, MANY = 100, 10_000  # control steps
 
 
@@ -40,8 +42,12 @@ def measure(place: Place) -> list[Pair]:
         return pairs + memory()
 
 
+def build(module: ModuleType) -> Any:
+    return module.Decoder(module.Settings(), PAPER).eval()
+
+
 def small(samples: int, device: torch.device) -> list[Pair]:
-    models = {name: BUILD[name]().eval() for name in ("ghost", "mlp", "neural_ode")}
+    models: dict[str, Any] = {name: build(module) for name, module in SMALL.items()}
     exported = {name: acts_exported(model, samples) for name, model in models.items() if name != "neural_ode"}
     batch = inputs(models["ghost"], samples, device)
     eager = {name: acts(model.to(device), batch) for name, model in models.items()}
@@ -60,11 +66,11 @@ def large(device: torch.device) -> list[Pair]:
     parameters = 1_068_806_144
     if not fits(4 * parameters):
         return []
-    ghost: Any = BUILD["ghost"]().eval().to(device)
-    dit: Any = BUILD["dit"]().eval().to(device)
-    batch, generator = inputs(ghost, 1, device), torch.Generator(device).manual_seed(0)
-    pairs = interleaved("dit_over_ghost/batch1", partial(dit.act, batch, generator), acts(ghost, batch), DIT_REPEATS)
-    del dit
+    small_one, large_one = build(ghost).to(device), build(dit).to(device)
+    batch, generator = inputs(small_one, 1, device), torch.Generator(device).manual_seed(0)
+    act = partial(large_one.act, batch, generator)
+    pairs = interleaved("dit_over_ghost/batch1", act, acts(small_one, batch), DIT_REPEATS)
+    del act, large_one
     gc.collect()
     return pairs
 

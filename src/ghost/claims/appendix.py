@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from ghost.claims.ledger import Ledger
+from ghost.claims.ledger import Claim, Ledger
 from ghost.claims.report import SECTIONS, count
 from ghost.claims.verdicts import VERDICTS, Verdict
 from ghost.report.appendix import anchor
@@ -23,13 +23,23 @@ def count_macros(verdicts: list[Verdict]) -> list[str]:
     ]
 
 
-def links(ledger: Ledger) -> dict[str, str]:
-    """Cell -> the anchor of the claim that it answers to."""
-    found: dict[str, str] = {}
+def published_macros(ledger: Ledger) -> list[str]:
+    r"""\published{<cell>}: what the article prints where we have this cell, with a link to the claim's verdict."""
+    first: dict[str, Claim] = {}
     for claim in ledger.claims.values():
         for cell in claim.cell:
-            found.setdefault(cell, f"claim:{anchor(claim.id)}")
-    return found
+            first.setdefault(cell, claim)
+    return [
+        rf"\ghost@set{{published@{cell}}}{{\ghostlink{{claim:{anchor(claim.id)}}}{{{_in_a_sentence(claim)}}}}}"
+        for cell, claim in first.items()
+    ]
+
+
+def _in_a_sentence(claim: Claim) -> str:
+    """The number with its unit. The sentence around it says that it is approximate or a bound, or counts steps."""
+    printed = claim.printed.removeprefix("≈ ").removeprefix("≤ ")
+    unit = "" if claim.unit in ("times", "steps") else claim.unit.removesuffix("/phase")
+    return number(printed) + (rf"\,{escape(unit)}" if unit else "")
 
 
 def verdict_entries(verdicts: list[Verdict]) -> str:

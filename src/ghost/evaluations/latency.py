@@ -1,17 +1,20 @@
 """Parameters and latency of every decoder at the paper's own sizes: random weights, one sample at a time, no training.
 
-Latency does not depend on the weights' values, so nothing needs to be trained for it, at any scale. The decoders take
-turns within each round, so that a machine that slows down slows all of them; shown are the median and the quartiles
-over the rounds, after some that do not count. On the GPU where there is one, otherwise on `threads` cores: the run's
-record says which. The paper's 0.41 and 13 ms are those of an RTX 5090.
+Latency does not depend on the weights' values, so nothing needs to be trained for it, at any scale. The settings name
+the decoders, each with its module and that module's settings. They take turns within each round, so that a machine that
+slows down slows all of them; shown are the median and the quartiles over the rounds, after some that do not count. On
+the GPU where there is one, otherwise on `threads` cores: the run's record says which. The paper's 0.41 and 13 ms are
+those of an RTX 5090.
 
-The diffusion transformer takes seconds on a CPU and empties its caches, so it takes part in every `dit_every`-th round
-only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the memory is missing it is
-left out by itself. Its latency is then nan, shown as "undefined". Parameters are counted without memory.
+The diffusion transformer, `dit`, takes seconds on a CPU and empties its caches, so it takes part in every
+`dit_every`-th round only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the
+memory is missing it is left out by itself. Its latency is then nan, shown as "undefined". Parameters are counted
+without memory.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,23 +27,12 @@ import torch
 from torch import Tensor, nn
 
 from ghost.data.features import FeatureCache, Sizes
-from ghost.decoders import cvae, diffusion, dit, ghost, mlp, neural_ode, transformer
 from ghost.decoders.contract import Batch
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
-BUILD: dict[str, Callable[[], nn.Module]] = {
-    "ghost": lambda: ghost.Decoder(ghost.Settings(), PAPER),
-    "ghost_dual": lambda: ghost.Decoder(ghost.Settings(steps=3, refinement_steps=2), PAPER),
-    "mlp": lambda: mlp.Decoder(mlp.Settings(), PAPER),
-    "neural_ode": lambda: neural_ode.Decoder(neural_ode.Settings(), PAPER),
-    "cvae": lambda: cvae.Decoder(cvae.Settings(), PAPER),
-    "transformer": lambda: transformer.Decoder(transformer.Settings(), PAPER),
-    "diffusion": lambda: diffusion.Decoder(diffusion.Settings(), PAPER),
-    "dit": lambda: dit.Decoder(dit.Settings(), PAPER),
-}
 REPLACED = 10  # task-specific diffusion transformers that one Ghost replaces
 
 
@@ -50,12 +42,21 @@ class Settings:
     warm_up: int
     threads: int
     dit_every: int  # rounds; 0: never
+    decoders: Mapping[str, Mapping[str, Any]]  # name: {module, settings}
 
     def __post_init__(self) -> None:
         at_least_one(self, "rounds", "threads")
+        for name, decoder in self.decoders.items():
+            if not decoder["module"].startswith("ghost.decoders."):
+                raise ValueError(f"{name} is not below ghost.decoders: {decoder['module']}")
         for name in ("warm_up", "dit_every"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+
+    def build(self, name: str) -> nn.Module:
+        module = importlib.import_module(self.decoders[name]["module"])
+        decoder: nn.Module = module.Decoder(module.Settings(**self.decoders[name]["settings"]), PAPER)
+        return decoder
 
 
 def evaluate(
@@ -66,11 +67,11 @@ def evaluate(
     seed: int,
     progress: Progress,
 ) -> Outcome:
-    parameters = {name: count(build) for name, build in BUILD.items()}
-    timed_names = [name for name in BUILD if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
+    parameters = {name: count(partial(settings.build, name)) for name in settings.decoders}
+    timed_names = [name for name in parameters if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
     measured = [Measured(name, "parameters", number) for name, number in parameters.items()]
     latency = measure(timed_names, settings, seed, progress)
-    for name in BUILD:
+    for name in parameters:
         found = latency.get(name, np.full(1, np.nan))
         measured.append(Measured(name, "latency_ms", float(np.median(found)), len(found)))
         for quartile in (25, 75):
@@ -109,7 +110,7 @@ def measure(names: list[str], settings: Settings, seed: int, progress: Progress)
     try:
         with torch.random.fork_rng(devices=[]), device:
             torch.manual_seed(seed)
-            models: dict[str, Any] = {name: BUILD[name]().eval() for name in names}
+            models: dict[str, Any] = {name: settings.build(name).eval() for name in names}
         batch = one_sample(device)
         found: dict[str, list[float]] = {name: [] for name in names}
         for number in range(-settings.warm_up, settings.rounds):

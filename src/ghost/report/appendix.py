@@ -13,7 +13,7 @@ from typing import Any
 from ghost.report.escaping import escape, number
 from ghost.study import EXPERIMENTS
 
-SEEDS = {row.name: len(row.seeds) for row in EXPERIMENTS}
+SEEDS = {experiment.name: len(experiment.seeds) for experiment in EXPERIMENTS}
 
 
 def anchor(identity: str) -> str:
@@ -61,13 +61,19 @@ def url(page: str, identity: str) -> str:
     return re.sub(r"([#%_&])", r"\\\1", f"{page}#{anchor(identity)}")
 
 
+def versus(cell: Mapping[str, Any]) -> str:
+    """The other side of a comparison: an experiment, and what is taken from it if it is not the same."""
+    what = "/".join(filter(None, (cell["against_condition"], cell["against_metric"])))
+    return f"against {cell['against']}{f' ({what})' if what else ''}" if cell["against"] else ""
+
+
 def _about(cell: Mapping[str, Any]) -> str:
-    what = "/".join(filter(None, (cell["condition"], cell["metric"])))
-    of = f"{cell['estimator']} of {what}" if what else cell["estimator"]
-    against = f" against {cell['against']}" if cell["against"] else ""
+    of = "/".join(filter(None, (cell["condition"], cell["metric"])))
+    computed = f"{cell['estimator']} of {of}" if of else cell["estimator"]
     runs = f"runs {', '.join(run[:8] for run in cell['runs'])}" if cell["runs"] else "no run: read from the code"
-    parts = [f"{of}{against}", f"n = {cell['n']}", f"{cell['experiment']}: {runs}" if cell["experiment"] else runs]
-    return "; ".join([*parts, *doubts(cell)])
+    what = " ".join(filter(None, (computed, versus(cell))))
+    behind = f"{cell['experiment']}: {runs}" if cell["experiment"] else runs
+    return "; ".join([what, f"n = {cell['n']}", behind, *doubts(cell)])
 
 
 def _broken(text: str) -> str:

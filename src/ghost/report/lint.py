@@ -26,10 +26,7 @@ NAMES = (
     r"$\pi_0$",
     "IEEEtran",
 )
-UNREAD = (
-    re.compile(r"<<.*?>>|<%.*?%>|<#.*?#>", re.DOTALL),  # a template's own expressions
-    re.compile(r"(?<!\\)%.*"),
-)
+COMMENT = re.compile(r"(?<!\\)%.*")
 BLANKED = (
     re.compile(r"\\begin\{(equation|align|gather|multline)(\*?)\}.*?\\end\{\1\2\}", re.DOTALL),
     re.compile(r"\\\[.*?\\\]", re.DOTALL),
@@ -50,17 +47,15 @@ NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 
 
 def lint(folder: Path, cells: Collection[str]) -> list[str]:
-    """Complaints about the LaTeX files in `folder`, its sections and its table templates, a line each."""
-    files = [path for pattern in ("*.tex", "sections/*.tex", "tables/*.jinja") for path in sorted(folder.glob(pattern))]
+    """Complaints about the LaTeX files in `folder` and its sections, a line each."""
+    files = [path for pattern in ("*.tex", "sections/*.tex") for path in sorted(folder.glob(pattern))]
     return [complaint for path in files for complaint in lint_text(path, path.read_text(encoding="utf-8"), cells)]
 
 
 def lint_text(path: Path, text: str, cells: Collection[str]) -> list[str]:
     """Complaints about one file."""
     found: list[tuple[int, str]] = []
-    plain = text
-    for pattern in UNREAD:
-        plain = pattern.sub(_blank, plain)
+    plain = COMMENT.sub(_blank, text)
     for match in CELL.finditer(plain):
         if match[2] not in cells:
             found.append((match.start(), f"no cell {match[2]}{did_you_mean(match[2], cells)}"))

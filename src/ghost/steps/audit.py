@@ -1,4 +1,4 @@
-"""The audit page: `python -m ghost.steps.audit --cells cells.jsonl --manifests ... --tables ... --out audit.html`.
+"""The audit page: `python -m ghost.steps.audit --cells cells.jsonl --manifests ... --figures ... --out audit.html`.
 
 One HTML file that works offline: the tables as printed, each number opening its runs, their values, what they rest on,
 and the verdict on the published number. Whatever is shown stands in the page as data and is put in place as text; the
@@ -17,30 +17,22 @@ from typing import Any
 import jinja2
 import tyro
 
-from ghost.audit.tables import read_table
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.verdicts import VERDICTS, judge_all
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import write_text
-from ghost.report.appendix import anchor, doubts
+from ghost.report.appendix import anchor, doubts, versus
 from ghost.report.cells import read_cells
+from ghost.report.tables import page
 from ghost.runs.records import MANIFEST, Run, open_runs
 from ghost.study import ARTEFACTS
 
 HERE = Path(__file__).parents[1] / "audit"
-TOLD = (
-    "experiment",
-    "settings",
-    "reduced",
-    "stand_ins",
-    "commit",
-    "dirty_sha256",
-    "host",
-    "cpu",
-    "gpus",
-    "slurm_job_id",
+OF_CELLS = ("id", "shown", "unit", "estimator", "experiment", "against", "condition", "metric", "interval", "n", "runs")
+OF_RUNS = (  # fields of a record
+    *("experiment", "settings", "reduced", "stand_ins", "commit", "dirty_sha256", "start", "wall_s", "peak_memory_mb"),
+    *("host", "cpu", "gpus", "slurm_job_id", "command", "versions"),
 )
-ALSO_TOLD = ("start", "wall_s", "peak_memory_mb", "command", "versions")
 NO_POINTS = ("setting", "series", "module", "runs")  # estimators that take no single value from a run
 
 
@@ -49,7 +41,6 @@ def audit(
     manifests: tuple[Path, ...],
     scale: str,
     out: Path,
-    tables: tuple[Path, ...] = (),
     figures: tuple[Path, ...] = (),
 ) -> None:
     """Write the audit page.
@@ -59,7 +50,6 @@ def audit(
         manifests: the manifests of every experiment.
         scale: the scale they were made at.
         out: the HTML file to write.
-        tables: the generated tables.
         figures: the figures, as PNG.
     """
     by_id = read_cells(cells)
@@ -71,7 +61,7 @@ def audit(
         "scale": scale,
         "cells": _cells(by_id, runs, devices),
         "runs": [_run(record, runs[run_id]) for run_id, record in records.items()],
-        "tables": {f"tab:{path.stem.removeprefix('tab_')}": _table(path) for path in tables},
+        "tables": {artefact.id: page(artefact, by_id) for artefact in ARTEFACTS if artefact.table},
         "figures": {f"fig:{path.stem}": _picture(path) for path in figures},
         "absent": [artefact.id for artefact in ARTEFACTS if not artefact.step],
         "verdicts": VERDICTS,
@@ -91,8 +81,8 @@ def _cells(by_id: dict[str, dict[str, Any]], runs: dict[str, Run], devices: dict
             claims.setdefault(identity, []).append(asdict(verdicts[claim.id]))
     return [
         {
-            **{key: cell[key] for key in ("id", "shown", "unit", "estimator", "experiment", "against", "condition")},
-            **{key: cell[key] for key in ("metric", "interval", "n", "runs", "published", "stand_ins", "reduced")},
+            **{key: cell[key] for key in OF_CELLS},
+            "versus": versus(cell),
             "anchor": anchor(identity),
             "value": cell["value"] if cell["value"] is not None else cell["sha256"],
             "doubts": doubts(cell),
@@ -107,22 +97,22 @@ def _points(cell: dict[str, Any], runs: dict[str, Run]) -> list[dict[str, Any]]:
     """What each run contributes: its own value, and whether it is one of those that the others are compared with."""
     if cell["estimator"] in NO_POINTS:
         return []
+    ours = (cell["experiment"], cell["condition"], cell["metric"])
+    theirs = (cell["against"], cell["against_condition"] or ours[1], cell["against_metric"] or ours[2])
     points = []
     for run_id in cell["runs"]:
         if run_id not in runs:
             raise GhostError(f"{cell['id']} rests on run {run_id}, which no manifest lists; run snakemake")
         run = runs[run_id]
-        theirs = run.folder.name != cell["experiment"]
-        condition = (theirs and cell.get("against_condition")) or cell["condition"]
-        metric = (theirs and cell.get("against_metric")) or cell["metric"]
-        found = [m.value for m in run.measured() if (m.condition, m.metric) == (condition, metric)]
-        points += [{"run": run_id, "seed": run.seed, "value": value, "against": theirs} for value in found[:1]]
+        for side in (ours, theirs):
+            found = [m.value for m in run.measured() if (run.folder.name, m.condition, m.metric) == side]
+            points += [{"run": run_id, "seed": run.seed, "value": v, "against": side is theirs} for v in found[:1]]
     return [point for point in points if point["value"] == point["value"]]
 
 
 def _run(record: dict[str, Any], run: Run) -> dict[str, Any]:
     return {
-        **{key: record[key] for key in (*TOLD, *ALSO_TOLD)},
+        **{key: record[key] for key in OF_RUNS},
         "id": run.run_id,
         "seed": run.seed,
         "code": record["code"]["sha256"][:16],
@@ -131,10 +121,6 @@ def _run(record: dict[str, Any], run: Run) -> dict[str, Any]:
         "outputs": {name: entry["sha256"][:16] for name, entry in record["outputs"].items()},
         "needs": [Path(name).parent.name for name in record["inputs"] if Path(name).name == MANIFEST],
     }
-
-
-def _table(path: Path) -> list[list[dict[str, Any]]]:
-    return [[asdict(cell) for cell in row] for row in read_table(path)]
 
 
 def _picture(path: Path) -> str:

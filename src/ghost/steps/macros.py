@@ -2,7 +2,7 @@ r"""The cells as LaTeX: `python -m ghost.steps.macros --cells cells.jsonl --buil
 
 numbers.tex defines
 
-    \cell{<id>}        the value as the pipeline measured it        \published{<id>}   the value the paper prints
+    \cell{<id>}        the value as the pipeline measured it        \published{<id>}   the value that the article prints
     \const{<digits>}   a mathematical constant, for the lint         \ghoststamp        text for every page, or empty
     \verdicts{<word>}  how many claims have this verdict            \holds{<id>}{...}  a sentence bound to a predicate
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import tyro
 
-from ghost.claims.appendix import count_macros, links, verdict_entries
+from ghost.claims.appendix import count_macros, published_macros, verdict_entries
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.sentences import SENTENCES, read_sentences, supported
 from ghost.claims.verdicts import judge_all
@@ -58,17 +58,12 @@ def macros(cells: Path, scale: str, out: Path, page: str = "audit.html", built: 
     by_id = read_cells(cells)
     ledger = read_ledger(LEDGER)
     judged = judge_all(ledger, by_id)
-    claims = links(ledger)
     lines = [HEAD, rf"\newcommand{{\ghoststamp}}{{{escape(stamp(by_id, scale))}}}"]
     lines.append(rf"\pdfinfo{{/GhostCells ({sha256(cells)})}}")  # which cells this PDF was made from
     lines += [rf"\ghost@set{{built@{artefact}}}{{}}" for artefact in built]
     for identity, cell in by_id.items():
         lines.append(rf"\ghost@set{{cell@{identity}}}{{\ghostlink{{prov:{anchor(identity)}}}{{{shown(cell)}}}}}")
-        if cell["published"]:
-            printed = shown({**cell, "shown": cell["published"]})
-            linked = rf"\ghostlink{{{claims[identity]}}}{{{printed}}}" if identity in claims else printed
-            lines.append(rf"\ghost@set{{published@{identity}}}{{{linked}}}")
-    lines += count_macros(judged)
+    lines += [*published_macros(ledger), *count_macros(judged)]
     for sentence in read_sentences(SENTENCES):
         mark = "" if supported(sentence, by_id).holds else r"\ghostunsupported"
         lines.append(rf"\ghost@set{{holds@{sentence.id}}}{{{mark}}}")

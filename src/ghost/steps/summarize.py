@@ -1,7 +1,7 @@
 """The cells of one figure or table: `python -m ghost.steps.summarize --artefact fig:x --manifests ... --out ...jsonl`.
 
-A cell is a line of JSON: id, what is shown, the unrounded value, unit, estimator, interval, n, the runs behind it, what
-the paper prints, and whether it rests on a reduced scale or a stand-in.
+A cell is a line of JSON: id, what is shown, the unrounded value, unit, estimator, what it is compared with, interval,
+n, the runs behind it, and whether it rests on a reduced scale or a stand-in.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
 from ghost.study import find_artefact
 
-KEPT = ("id", "experiment", "condition", "metric", "estimator", "unit", "published", "against")
+LEFT_OUT = ("name", "digits")  # of a cell's declaration
 
 
 def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> None:
     """Compute the cells of one artefact.
 
     Args:
-        artefact: its id in the table, such as fig:switch_speed.
+        artefact: its id in the study, such as fig:switch_speed.
         out: the file of cells to write, a JSON line each.
         manifests: the manifests of the experiments that it rests on.
     """
@@ -51,7 +51,7 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
     behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
     records = [run.record() for run in behind]
     return {
-        **{key: cell[key] for key in KEPT},
+        **{key: value for key, value in cell.items() if key not in LEFT_OUT},
         "shown": estimate.shown,
         "value": estimate.value,
         "interval": estimate.interval,

@@ -1,42 +1,51 @@
-"""THE TABLE: every experiment, and every figure and table of the report with the numbers that stand in it.
+"""The study: every experiment, and every figure and table of the report with the numbers that stand in it.
 
 Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from here; nothing else lists them.
 
-* An `Experiment` is run by a step (`python -m ghost.<step>`) once per seed. Its settings are the paper's own sizes;
-  `config/<scale>.yaml` says what is smaller at a scale. It may need other experiments: their runs are its inputs.
+* An `Experiment` is run by a step (`python -m ghost.steps.<step>`) once per seed. Its settings are the paper's sizes;
+  `config/<build>.yaml` says what is smaller in a build. It may need other experiments: their runs are its inputs.
 * An `Artefact` is a figure or a table under the paper's own label:
       fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
       tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
-  One without a step is declared, and shown as "not built".
+  One without a step is declared, and shown as "not built". What a table prints is declared with `tabulated`.
 * A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost/min_ratio}` in the text,
-  `ghost audit fig:switch_speed/ghost/min_ratio` on the command line.
+  `ghost audit fig:switch_speed/ghost/min_ratio` on the command line. Published numbers are in paper/claims.yaml alone.
 
-To add an experiment: write src/ghost/simulations/<name>.py, add a row beside its kin, name it in a figure or table.
+To add an experiment: write src/ghost/simulations/<name>.py, add an `Experiment` beside its kin, name it in a figure or
+table. To add a decoder: see `ghost.study.offline`.
 """
 
 from __future__ import annotations
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.study import analytic, benchmarks, libero, offline, switching
+from ghost.study import ablation, analytic, benchmarks, distillation, libero, multi_task, offline, switching
 from ghost.study.declarations import Artefact, Experiment, check
+from ghost.study.seeds import resolved
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+DECLARED: tuple[Experiment, ...] = (
     *analytic.EXPERIMENTS,
     *offline.EXPERIMENTS,
+    *multi_task.EXPERIMENTS,
+    *distillation.EXPERIMENTS,
+    *ablation.EXPERIMENTS,
     *switching.EXPERIMENTS,
     *libero.EXPERIMENTS,
     *benchmarks.EXPERIMENTS,
 )
+EXPERIMENTS = resolved(DECLARED)  # with the seeds that the study gives them
 
 ARTEFACTS: tuple[Artefact, ...] = (
     *analytic.ARTEFACTS,
+    *multi_task.ARTEFACTS,
+    *distillation.ARTEFACTS,
     *offline.ARTEFACTS,
+    *ablation.ARTEFACTS,
     *switching.ARTEFACTS,
     *libero.ARTEFACTS,
     *benchmarks.ARTEFACTS,
 )
 
-check(EXPERIMENTS, ARTEFACTS)
+check(DECLARED, ARTEFACTS)
 
 
 def find_artefact(identity: str) -> Artefact:

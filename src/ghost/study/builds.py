@@ -1,6 +1,6 @@
-"""A scale: the numbers in `config/<scale>.yaml`, with `--config` on top, checked against the schema and the table.
+"""A build: the numbers in `config/<scale>.yaml`, with `--config` on top, checked against the schema and the study.
 
-The table holds the paper's own sizes; a scale file holds only what is smaller there. So what was reduced is known
+The study holds the paper's own sizes; a build's file holds only what is smaller there. So what was reduced is known
 by comparison, and goes into the records and onto the PDF's stamp.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,22 +19,24 @@ import jsonschema
 import yaml
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.study import EXPERIMENTS, groot
+from ghost.study import DECLARED, EXPERIMENTS, groot
 from ghost.study.declarations import Experiment
+from ghost.study.seeds import Wanted, resolved
 
 SCALES = ("smoke", "laptop", "closed_loop", "paper")
 AT_HOME = ("laptop", "paper")  # scales whose figures and PDF are the project's own
+COMMAND_LINE = "--config"
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
 
 
 @dataclass(frozen=True)
 class Config:
-    """One scale, ready to use: its experiments with the settings of that scale, and where its files go."""
+    """One build, ready to use: its experiments with their settings and seeds there, and where its files go."""
 
     scale: str
     experiments: tuple[Experiment, ...]
-    table: tuple[Experiment, ...] = EXPERIMENTS  # the same at the paper's own sizes
+    paper: tuple[Experiment, ...] = EXPERIMENTS  # the same at the paper's own sizes
     backbone: str = "standin"
     groot_python: str = GROOT_PYTHON
     feature_jobs: int = 1  # that share the caching of features
@@ -70,9 +72,9 @@ class Config:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Experiment, Experiment]]:
-        """Each experiment here, and as the paper has it. Looked up for every job: thousands of rows must not matter."""
-        paper = {row.name: row for row in self.table}
-        return {row.name: (row, paper[row.name]) for row in self.experiments}
+        """Each experiment here, and as the paper has it. Every job looks up one: thousands of them must not matter."""
+        paper = {experiment.name: experiment for experiment in self.paper}
+        return {experiment.name: (experiment, paper[experiment.name]) for experiment in self.experiments}
 
     def experiment(self, name: str) -> Experiment:
         return self._by_name[name][0]
@@ -82,19 +84,19 @@ class Config:
         return self.experiment(name).module == groot.MODULE
 
     def threads(self, name: str) -> int:
-        """Cores that a job asks for. Episodes are independent: any number of workers gives the same rows."""
+        """Cores that a job asks for. Episodes are independent: any number of workers gives the same results."""
         return self.workers if self.in_libero(name) else 1
 
     def in_libero(self, name: str) -> bool:
         """Whether an experiment runs LIBERO's simulation."""
-        row = self.experiment(name)
-        return row.step == "rollout" or row.module == "ghost.libero.demos"
+        experiment = self.experiment(name)
+        return experiment.step == "rollout" or experiment.module == "ghost.libero.demos"
 
     def manifest(self, name: str) -> Path:
         return self.data / "runs" / name / "manifest.json"
 
     def declaration(self, name: str) -> dict[str, Any]:
-        """What a step is told about its experiment, and Snakemake about its parameters."""
+        """An experiment as plain values: a step receives it as JSON, and Snakemake as a parameter."""
         here, paper = self._by_name[name]
         reduced = {
             key: {"here": value, "paper": paper.settings[key]}
@@ -115,48 +117,56 @@ class Config:
 
 
 def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
-    """The configuration for `overrides` (`--config` of Snakemake) over the scale's file.
-
-    `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
-    for one of them, and stronger; so is `--config` against the file.
-    """
+    """The configuration for `overrides` (`--config` of Snakemake) over the build's file."""
     scale = overrides.get("scale", "laptop")
-    if scale not in SCALES:
-        raise GhostError(f"config: no scale {scale!r}{did_you_mean(str(scale), SCALES)}")
+    _known(scale, SCALES, "scale")
     path = root / "config" / f"{scale}.yaml"
-    sources = ((str(path), _read(path)), ("--config", dict(overrides)))
-    for where, asked in sources:
+    sources = {str(path): _read(path), COMMAND_LINE: dict(overrides)}
+    for where, asked in sources.items():
         _check(asked, root / SCHEMA, where)
-    chosen = {**sources[0][1], **sources[1][1]}
+    chosen = {**sources[str(path)], **overrides}
     model = dict(chosen.get("groot") or {})
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
-    table = groot.replaced(EXPERIMENTS, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
-    rows = list(table.rows)
-    for where, asked in sources:
-        for step, settings in (asked.get("steps") or {}).items():
-            of_step = _known([row for row in rows if row.step == step], step, "step", [row.step for row in rows])
-            have = {key for row in of_step for key in row.settings}
-            for key in settings:
-                if key not in have:
-                    raise GhostError(f"config: no {step} has a setting {key!r}{did_you_mean(key, have)}")
-            rows = [
-                _resized(row, {key: value for key, value in settings.items() if key in row.settings})
-                if row.step == step
-                else row
-                for row in rows
-            ]
-        for name, settings in (asked.get("experiments") or {}).items():
-            found = _known([row for row in rows if row.name == name], name, "experiment", [row.name for row in rows])
-            settings = dict(settings or {})
-            if name in table.own and where != "--config":  # written for the row that stood there before
-                kept = found[0].settings.keys() - table.own[name] | {"seeds"}
-                settings = {key: value for key, value in settings.items() if key in kept}
-            rows = [_resized(row, settings) if row.name == name else row for row in rows]
+    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
     jobs, workers = int(chosen.get("feature_jobs", 1)), int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
     ready = str(overrides.get("camera_ready", False)).lower() == "true"
-    return Config(scale, tuple(groot.agreed(rows)), table.rows, backbone, python, jobs, workers, assets, ready)
+    made = _configured(replaced, sources)
+    return Config(scale, made, resolved(replaced.experiments), backbone, python, jobs, workers, assets, ready)
+
+
+def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any]]) -> tuple[Experiment, ...]:
+    """The experiments with what the sources say of settings and seeds, each source stronger than those before it.
+
+    `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
+    for one of them, and stronger. There, `seeds` are how many, or which. `max_seeds` is how many an experiment may have
+    whose seeds neither this source names nor a later one.
+    """
+    experiments = {experiment.name: experiment for experiment in replaced.experiments}
+    seeds: dict[str, Wanted] = {}
+    at_most = None
+    for where, asked in sources.items():
+        if "max_seeds" in asked:
+            at_most, seeds = asked["max_seeds"], {}
+        for step, settings in (asked.get("steps") or {}).items():
+            _known(step, [experiment.step for experiment in experiments.values()], "step")
+            of_step = [experiment for experiment in experiments.values() if experiment.step == step]
+            for key in settings:
+                _known(key, {key for experiment in of_step for key in experiment.settings}, f"{step} has a setting")
+            for experiment in of_step:
+                own = {key: value for key, value in settings.items() if key in experiment.settings}
+                experiments[experiment.name] = _resized(experiment, own)
+        for name, given in (asked.get("experiments") or {}).items():
+            _known(name, experiments, "experiment")
+            settings = dict(given or {})
+            if "seeds" in settings:
+                seeds[name] = _seeds(settings.pop("seeds"), name)
+            if name in replaced.own and where != COMMAND_LINE:  # written for the experiment that stood there before
+                kept = experiments[name].settings.keys() - replaced.own[name]
+                settings = {key: value for key, value in settings.items() if key in kept}
+            experiments[name] = _resized(experiments[name], settings)
+    return resolved(groot.agreed(experiments), seeds, at_most)
 
 
 def find_groot_python(config: Config) -> str:
@@ -169,10 +179,9 @@ def find_groot_python(config: Config) -> str:
     return config.groot_python
 
 
-def _known(found: list[Experiment], name: str, what: str, known: list[str]) -> list[Experiment]:
-    if not found:
-        raise GhostError(f"config: no {what} {name!r}{did_you_mean(name, known)}")
-    return found
+def _known(name: str, known: Iterable[str], what: str) -> None:
+    if name not in known:
+        raise GhostError(f"config: no {what} {name!r}{did_you_mean(str(name), known)}")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -195,20 +204,27 @@ def _check(value: dict[str, Any], schema: Path, where: str) -> None:
         raise GhostError(f"{where}: {key}: {error.message}")
 
 
-def _resized(row: Experiment, smaller: Mapping[str, Any]) -> Experiment:
-    """The row with this scale's numbers in place of the paper's, each of the type the table has."""
-    settings, seeds = dict(row.settings), row.seeds
+def _resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:
+    """The experiment with this build's numbers in place of the paper's, each of the type that the study has."""
+    settings = dict(experiment.settings)
     for key, value in smaller.items():
-        if key == "seeds":
-            count = _like(len(seeds), value, f"{row.name}.seeds (how many of {len(seeds)} to run)")
-            if not 1 <= count <= len(seeds):
-                raise GhostError(f"config: {row.name}.seeds must be 1 to {len(seeds)}, got {count}")
-            seeds = seeds[:count]
-        elif key in settings:
-            settings[key] = _like(settings[key], value, f"{row.name}.{key}")
-        else:
-            raise GhostError(f"config: {row.name} has no setting {key!r}{did_you_mean(key, [*settings, 'seeds'])}")
-    return dataclasses.replace(row, settings=settings, seeds=seeds)
+        if key not in settings:
+            hint = did_you_mean(key, [*settings, "seeds"])
+            raise GhostError(f"config: {experiment.name} has no setting {key!r}{hint}")
+        settings[key] = _like(settings[key], value, f"{experiment.name}.{key}")
+    return dataclasses.replace(experiment, settings=settings)
+
+
+def _seeds(value: Any, name: str) -> Wanted:
+    """How many seeds, or which."""
+    asked = yaml.safe_load(value) if isinstance(value, str) else value
+    if isinstance(asked, list):
+        found = tuple(_like(0, seed, f"each of {name}.seeds") for seed in asked)
+        if found and len(set(found)) == len(found):
+            return found
+    elif type(asked) is int and asked >= 1:
+        return asked
+    raise GhostError(f"config: {name}.seeds must be how many, at least 1, or a list of different seeds; got {value!r}")
 
 
 def _like(model: Any, value: Any, where: str) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ghost.study.declarations import Cell
+from ghost.study.tables import Column, Text
 
 
 def settings(experiment: str, names: Iterable[str], prefix: str = "") -> tuple[Cell, ...]:
@@ -18,13 +19,79 @@ def curves(experiment: str, *arrays: str, prefix: str = "") -> tuple[Cell, ...]:
     return tuple(Cell(f"{prefix}curve/{array}", experiment, array, estimator="series") for array in arrays)
 
 
-def values(experiment: str, condition: str, digits: str, *metrics: str, **more: Any) -> tuple[Cell, ...]:
-    """Measured values of an experiment without chance, under one condition: <condition>/<metric>."""
+def values(
+    experiment: str,
+    condition: str,
+    digits: str,
+    *metrics: str,
+    estimator: str = "value",
+    unit: str = "",
+    prefix: str = "",
+) -> tuple[Cell, ...]:
+    """Measured values of an experiment under one condition: <condition>/<metric>. Without chance there is one run."""
     return tuple(
-        Cell(f"{condition}/{metric}", experiment, metric, condition, "value", digits, **more) for metric in metrics
+        Cell(f"{prefix}{condition}/{metric}", experiment, metric, condition, estimator, digits, unit)
+        for metric in metrics
     )
 
 
-def module(row: str, name: str) -> Cell:
-    """The module that implements a row of a table."""
-    return Cell(f"{row}/module", "", name, estimator="module")
+def runs(experiment: str, name: str = "runs") -> Cell:
+    """How many runs an experiment has."""
+    return Cell(name, experiment, "", estimator="runs")
+
+
+def mean(
+    experiment: str, metric: str, condition: str = "all", digits: str = ".3f", unit: str = "", name: str = ""
+) -> Cell:
+    return Cell(name, experiment, metric, condition, "mean", digits, unit)
+
+
+def spread(experiment: str, metric: str, digits: str) -> Cell:
+    """Mean and standard deviation over runs."""
+    return Cell("", experiment, metric, "all", "mean_std", digits)
+
+
+def largest(experiment: str, metric: str, condition: str) -> Cell:
+    return Cell("", experiment, metric, condition, "largest", ".2f")
+
+
+def parameters(experiment: str, condition: str = "model", digits: str = ".2f", name: str = "") -> Cell:
+    return Cell(name, experiment, "parameters", condition, "millions", digits, "M")
+
+
+def comparison(
+    experiment: str,
+    against: str,
+    metric: str = "mse",
+    *,
+    d: str = "cohens_d",
+    p_digits: str = ".3f",
+    d_digits: str = "+z.1f",
+    holm: bool = True,
+    name: str = "",
+) -> dict[str, Cell]:
+    """Everything a comparison of two experiments has: change, p, holm_p, d, improved, detectable.
+
+    `holm`: it belongs to the family of comparisons over which p is corrected, all `holm_p` of the same table.
+    """
+    made = {
+        "change": ("relative_change", "+z.1f", "%"),
+        "p": ("paired_p", p_digits, ""),
+        **({"holm_p": ("holm_p", p_digits, "")} if holm else {}),
+        "d": (d, d_digits, ""),
+        "improved": ("improved_share", "", ""),
+        "detectable": ("detectable", ".5f", ""),
+    }
+    return {
+        short: Cell(f"{name}/{short}" if name else "", experiment, metric, "all", estimator, digits, unit, against)
+        for short, (estimator, digits, unit) in made.items()
+    }
+
+
+def compared(compare: Callable[[Any], Mapping[str, Cell]], heads: Mapping[str, Text]) -> tuple[Column, ...]:
+    """The columns of a comparison, of which those with a head are printed."""
+
+    def column(short: str) -> Column:
+        return Column(short, heads.get(short), lambda row: compare(row).get(short))
+
+    return tuple(map(column, ("change", "p", "holm_p", "d", "improved", "detectable")))

@@ -1,14 +1,19 @@
-"""What a line of the table is: an experiment, a figure or table of the report, a number in it."""
+"""The parts of the study: an experiment, a number of the report (a cell), a figure or table with its cells."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.runs.code import module_path
+from ghost.runs.code import ROOT, module_path
+
+HELPERS = {str(Path(__file__).with_name(f"{name}.py")) for name in ("declarations", "cells", "tables")} | {"<string>"}
 
 
 @dataclass(frozen=True)
@@ -17,14 +22,15 @@ class Experiment:
     step: str  # the rule and module that runs it
     module: str  # what the step imports for it
     settings: Mapping[str, Any]
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = (0,)  # none: see ghost.study.seeds.AS_TRAINED
     needs: tuple[str, ...] = ()  # experiments whose runs are its inputs
     reads: tuple[str, ...] = ()  # files of the repository that it reads
+    uses: tuple[str, ...] = ()  # further modules whose code it runs: those of the decoders and backbones that it loads
 
     @property
-    def modules(self) -> tuple[str, str]:
-        """Entry modules of its code: a change behind either reruns it."""
-        return (f"ghost.steps.{self.step}", self.module)
+    def modules(self) -> tuple[str, ...]:
+        """Entry modules of its code: a change behind one of them reruns it."""
+        return (f"ghost.steps.{self.step}", self.module, *self.uses)
 
 
 @dataclass(frozen=True)
@@ -34,17 +40,50 @@ class Cell:
     An estimator of a difference compares them with the runs of `against`, under the same condition or another one.
     """
 
-    name: str
+    name: str  # empty in a table: <row>/<column>
     experiment: str
     metric: str
     condition: str = ""
     estimator: str = "value"
     digits: str = ".2f"  # a Python format specification
     unit: str = ""
-    published: str = ""  # as the paper prints it, where it does
     against: str = ""  # the experiment that this one is compared with
     against_condition: str = ""  # empty: the same condition
     against_metric: str = ""  # empty: the same metric
+    declared: str = field(default="", compare=False)  # file:line of the study
+
+    def __post_init__(self) -> None:
+        if not self.declared:
+            object.__setattr__(self, "declared", _caller())
+
+
+def _caller() -> str:
+    """File and line of the nearest code outside the helpers that declare cells."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename in HELPERS and frame.f_back:
+        frame = frame.f_back
+    return f"{os.path.relpath(frame.f_code.co_filename, ROOT.parents[1])}:{frame.f_lineno}"
+
+
+@dataclass(frozen=True)
+class Tex:
+    """A fixed text of a table: in LaTeX, and in plain Unicode for the audit page."""
+
+    tex: str
+    plain: str
+
+
+Part = Tex | str  # of an entry: a fixed text, or the name of a cell
+Entry = tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a table prints, with a rule between groups of rows. `ghost.study.tables` makes it from rows and columns."""
+
+    align: str  # a letter for each column, as LaTeX's tabular has it
+    head: tuple[Tex, ...]
+    groups: tuple[tuple[tuple[Entry, ...], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -53,6 +92,7 @@ class Artefact:
     label: str
     step: str = ""  # plot, draw, tabulate; empty: declared, not built
     cells: tuple[Cell, ...] = ()
+    table: Table | None = None
 
     @property
     def id(self) -> str:
@@ -77,8 +117,6 @@ class Artefact:
     @property
     def sources(self) -> tuple[str, ...]:
         """Files beside the code that it is made from."""
-        if self.step == "tabulate":
-            return (f"paper/tables/{self.stage}.tex.jinja",)
         return (f"paper/tikz/{self.label}.tikz", "paper/ghost.sty") if self.step == "draw" else ()
 
     @property
@@ -88,32 +126,43 @@ class Artefact:
         return tuple(name for name in names if module_path(name))
 
     def declaration(self) -> list[dict[str, Any]]:
-        """Its cells as plain values with their full ids: what is computed, and a parameter to Snakemake."""
-        return [{**asdict(cell), "id": f"{self.id}/{cell.name}"} for cell in self.cells]
+        """Its cells as plain values with their full ids, but not where they are declared: moving one reruns nothing."""
+        made = [{**asdict(cell), "id": f"{self.id}/{cell.name}"} for cell in self.cells]
+        return [{key: value for key, value in cell.items() if key != "declared"} for cell in made]
+
+    def layout(self) -> dict[str, Any] | None:
+        """What its table prints, as plain values: a parameter to Snakemake."""
+        return asdict(self.table) if self.table else None
+
+
+def figure(label: str, *cells: Cell) -> Artefact:
+    return Artefact("fig", label, "plot", cells)
 
 
 def check(experiments: Iterable[Experiment], artefacts: Iterable[Artefact]) -> None:
     """Names are unique, and every cell rests on an experiment that exists."""
     experiments, artefacts = tuple(experiments), tuple(artefacts)
-    _unique("experiment", [row.name for row in experiments])
+    _unique("experiment", [experiment.name for experiment in experiments])
     _unique("artefact", [artefact.id for artefact in artefacts])
-    known = [row.name for row in experiments]
-    for number, row in enumerate(experiments):
-        for need in row.needs:
+    known = [experiment.name for experiment in experiments]
+    for number, experiment in enumerate(experiments):
+        for need in experiment.needs:
             if need not in known[:number]:
                 hint = did_you_mean(need, known[:number])
-                raise GhostError(f"table: {row.name} needs {need!r}, which does not stand above it{hint}")
-        _unique(f"seed of {row.name}", [str(seed) for seed in row.seeds])
+                raise GhostError(f"study: {experiment.name} needs {need!r}, which does not stand above it{hint}")
+        _unique(f"seed of {experiment.name}", [str(seed) for seed in experiment.seeds])
     for artefact in artefacts:
         _unique(f"cell of {artefact.id}", [cell.name for cell in artefact.cells])
         for cell in artefact.cells:
             for name in filter(None, (cell.experiment, cell.against)):
                 if name not in known:
                     hint = did_you_mean(name, known)
-                    raise GhostError(f"table: {artefact.id}/{cell.name}: no experiment {name!r}{hint}")
+                    raise GhostError(
+                        f"study: {artefact.id}/{cell.name}: no experiment {name!r}{hint} ({cell.declared})"
+                    )
 
 
 def _unique(what: str, names: list[str]) -> None:
     doubled = [name for name, count in Counter(names).items() if count > 1]
     if doubled:
-        raise GhostError(f"table: {what} {doubled[0]!r} stands twice; give one of them another name")
+        raise GhostError(f"study: {what} {doubled[0]!r} stands twice; give one of them another name")

@@ -1,4 +1,4 @@
-"""What changes with `--config backbone=groot` and `--config demos=<folder>`: rows in place of the stand-ins' rows.
+"""What changes with `--config backbone=groot` and `--config demos=<folder>`: experiments in place of the stand-ins'.
 
 With GR00T N1.5 the features need one more experiment, the checkpoint, fine-tuned as the paper's was. Everything behind
 the features stays as it is, and does not know.
@@ -7,7 +7,7 @@ the features stays as it is, and does not know.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,13 @@ from ghost.study.offline import DATA, FEATURES
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
-STANDIN_OWN = ("tokens", "d_token", "text_tokens", "hidden", "weights_seed")  # of the features' row: the backbone's
+STANDIN_OWN = (
+    "tokens",
+    "d_token",
+    "text_tokens",
+    "hidden",
+    "weights_seed",
+)  # of the features' settings: the backbone's
 GROOT_OWN: Mapping[str, Any] = {
     "tokens": 64,
     "d_token": 2048,
@@ -51,36 +57,38 @@ SHARED = ("horizon", "train_episodes")  # the checkpoint takes the features' val
 
 
 @dataclass(frozen=True)
-class Table:
-    """The experiments, and for those that a configuration replaced the settings that a scale's file says nothing of."""
+class Replaced:
+    """The experiments of a configuration, and for those that it replaced the settings that no build's file knows."""
 
-    rows: tuple[Experiment, ...]
+    experiments: tuple[Experiment, ...]
     own: Mapping[str, frozenset[str]]
 
 
-def replaced(rows: Sequence[Experiment], *, backbone: str, checkpoint: Mapping[str, str], demos: str) -> Table:
-    """The table with another backbone, and with recorded demonstrations, where asked for."""
-    made: list[Experiment] = []
-    own: dict[str, frozenset[str]] = {}
-    for row in rows:
-        if row.name == DEMOS and demos:
-            own[DEMOS] = frozenset({"path"})
-            row = dataclasses.replace(row, module="ghost.data.recorded", settings={"path": demos})
-        if row.name == FEATURES and backbone == "groot":
-            made.append(dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint}))
-            own[FEATURES] = frozenset(GROOT_OWN)
-            drawing = {key: value for key, value in row.settings.items() if key not in STANDIN_OWN}
-            needs = (*row.needs, CHECKPOINT.name)
-            row = dataclasses.replace(row, module=MODULE, settings={**GROOT_OWN, **drawing}, needs=needs)
-        made.append(row)
-    return Table(tuple(made), own)
+def replaced(
+    experiments: Iterable[Experiment], *, backbone: str, checkpoint: Mapping[str, str], demos: str
+) -> Replaced:
+    """The study with another backbone, and with recorded demonstrations, where a configuration asks for them."""
+    made, own = list(experiments), {}
+    at = {experiment.name: number for number, experiment in enumerate(made)}
+    if demos:
+        own[DEMOS] = frozenset({"path"})
+        settings = {"path": demos}
+        made[at[DEMOS]] = dataclasses.replace(made[at[DEMOS]], module="ghost.data.recorded", settings=settings)
+    if backbone == "groot":
+        own[FEATURES] = frozenset(GROOT_OWN)
+        features = made[at[FEATURES]]
+        drawing = {key: value for key, value in features.settings.items() if key not in STANDIN_OWN}
+        model = dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint})
+        needs = (*features.needs, model.name)
+        features = dataclasses.replace(features, module=MODULE, settings={**GROOT_OWN, **drawing}, needs=needs)
+        made[at[FEATURES] : at[FEATURES] + 1] = [model, features]
+    return Replaced(tuple(made), own)
 
 
-def agreed(rows: Sequence[Experiment]) -> list[Experiment]:
-    """The checkpoint's row with what it shares with the features' row."""
-    features = next(row for row in rows if row.name == FEATURES)
-    shared = {key: features.settings[key] for key in SHARED}
-    return [
-        dataclasses.replace(row, settings={**row.settings, **shared}) if row.name == CHECKPOINT.name else row
-        for row in rows
-    ]
+def agreed(experiments: Mapping[str, Experiment]) -> Iterable[Experiment]:
+    """The experiments, the checkpoint with the settings that it shares with the features."""
+    if CHECKPOINT.name not in experiments:
+        return experiments.values()
+    model, features = experiments[CHECKPOINT.name], experiments[FEATURES]
+    settings = {**model.settings, **{key: features.settings[key] for key in SHARED}}
+    return {**experiments, model.name: dataclasses.replace(model, settings=settings)}.values()

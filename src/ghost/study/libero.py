@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ghost.study.cells import settings
-from ghost.study.declarations import Artefact, Cell, Experiment
+from ghost.study import seeds
+from ghost.study.cells import mean, parameters, runs, settings, spread
+from ghost.study.declarations import Artefact, Cell, Experiment, figure
+from ghost.study.seeds import AS_TRAINED
+from ghost.study.tables import Column, Row, math, tabulated
 
 # ------------------------------------------------------------------------------------------------------ experiments
 
 FEATURES = "libero_features"
-SEEDS = (42, 123, 999, 7, 2024)
+SEEDS = seeds.SEEDS[:5]
 TASKS = list(range(10))
 EXECUTE = 8
 # The paper gives no training settings for LIBERO; these are ours. A window has sequential chunks, EXECUTE steps apart.
@@ -24,7 +27,7 @@ GHOST = {**TRAINING, **WIDTHS, **FIELD}
 GHOST_PG = {**GHOST, **PHASE}
 GHOST_PZ = {**GHOST_PG, **SEQUENCE, "persistent": True}
 
-# name: decoder, settings, seeds, whether an ensemble of them acts as well
+# name: decoder, settings, seeds
 POLICIES: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
     "libero_mlp": ("mlp", {**TRAINING, **WIDTHS, "layers": 1}, SEEDS[:1]),
     "libero_mlp_phase": ("mlp_phase", {**TRAINING, **WIDTHS, **PHASE, "layers": 1}, SEEDS[:1]),
@@ -44,11 +47,6 @@ MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghos
 ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
 PAIRS, SWITCH_AT = [[0, 1], [5, 7]], [50, 100, 150]
 MISDIRECT = {**ROLLOUT, "tasks": [], "misdirect": PAIRS, "switch_at": SWITCH_AT}
-
-
-def _rollout(name: str, trained: str, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
-    return Experiment(name, "rollout", "ghost.steps.rollout", settings, seeds, (FEATURES, trained))
-
 
 DATA = (
     Experiment(
@@ -75,179 +73,161 @@ DATA = (
         needs=("libero_demos",),
     ),
 )
-TRAINED = tuple(
-    Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, (FEATURES,))
+TRAINED = {
+    name: Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, (FEATURES,))
     for name, (decoder, settings, seeds) in {**POLICIES, **VARIANTS}.items()
-)
-ROLLOUTS = (
-    *(_rollout(f"{row.name}_rollout", row.name, ROLLOUT, row.seeds) for row in TRAINED),
-    *(_rollout(f"{name}_ensemble_rollout", name, {**ROLLOUT, "ensemble": True}, (0,)) for name in ENSEMBLES),
-    *(_rollout(f"{name}_misdirected", name, MISDIRECT, SEEDS[:1]) for name in MISDIRECTED),
-)
+}
 
-OFFLINE = tuple(
-    Experiment(
-        f"{row.name}_offline",
-        "evaluate",
-        "ghost.evaluations.libero_offline",
-        {"samples": 2000, "window": row.settings.get("window", 1), "gap": EXECUTE},
-        row.seeds,
-        (FEATURES, row.name),
-    )
-    for row in TRAINED
-)
 
-EXPERIMENTS = (*DATA, *TRAINED, *OFFLINE, *ROLLOUTS)
+def _rollout(
+    suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...] = AS_TRAINED
+) -> Experiment:
+    name, module, needs = f"{trained.name}_{suffix}", "ghost.steps.rollout", (FEATURES, trained.name)
+    uses = (trained.module, f"ghost.backbones.{settings['backbone']}")
+    return Experiment(name, "rollout", module, settings, seeds, needs, uses=uses)
+
+
+def _offline(trained: Experiment) -> Experiment:
+    settings = {"samples": 2000, "window": trained.settings.get("window", 1), "gap": EXECUTE}
+    name, module, needs = f"{trained.name}_offline", "ghost.evaluations.libero_offline", (FEATURES, trained.name)
+    return Experiment(name, "evaluate", module, settings, AS_TRAINED, needs, uses=(trained.module,))
+
+
+EXPERIMENTS = (
+    *DATA,
+    *TRAINED.values(),
+    *map(_offline, TRAINED.values()),
+    *(_rollout("rollout", trained, ROLLOUT) for trained in TRAINED.values()),
+    *(_rollout("ensemble_rollout", TRAINED[name], {**ROLLOUT, "ensemble": True}, (0,)) for name in ENSEMBLES),
+    *(_rollout("misdirected", TRAINED[name], MISDIRECT, SEEDS[:1]) for name in MISDIRECTED),
+)
 
 
 # -------------------------------------------------------------------------------------------------------- artefacts
 
-# name in the table: (training, suffix of its rollouts, overall and T8 success as the paper prints them, in percent)
-ROWS = {
-    "MLP": ("libero_mlp", "", "68.0", "35"),
-    "MLP_Phase": ("libero_mlp_phase", "", "24.5", "25"),
-    "GRU_Phase": ("libero_gru_phase", "", "75.0", "70"),
-    "Ghost": ("libero_ghost", "", "71.0", "40"),
-    "Ghost_PG": ("libero_ghost_pg", "", "81.5", "65"),
-    "Ghost_PZ": ("libero_ghost_pz", "", "82.5 ± 2.6", "73"),
-    "Ghost_PG_ensemble": ("libero_ghost_pg", "_ensemble", "86.5", "80"),
-    "Ghost_PZ_ensemble": ("libero_ghost_pz", "_ensemble", "95.7", "95"),
-}
-PARAMS = {"MLP": "1.4", "MLP_Phase": "1.4", "GRU_Phase": "3.9", "Ghost": "3.0", "Ghost_PG": "3.0", "Ghost_PZ": "3.0"}
-TRADEOFF = {  # label: (training, success, validation MSE, contraction, silhouette)
-    "Ghost_PG": ("libero_ghost_pg", "81.5", "0.00939", "40", "0.127"),
-    "push": ("libero_push", "74.5", "0.00939", "40", "0.769"),
-    "pull": ("libero_pull", "65.5", "0.00874", "85", "-0.287"),
-    "subspace": ("libero_subspace", "77.5", "0.00733", "97", "0.063"),
-    "quartic": ("libero_quartic", "72.5", "0.00731", "33", "0.110"),
-}
-MISDIRECTED_PUBLISHED = {  # T0-T1 at N = 50, 100, 150
-    "libero_mlp": ("5", "0", "0"),
-    "libero_gru_phase": ("10", "5", "25"),
-    "libero_ghost_pg": ("30", "5", "25"),
-    "libero_ghost_pz": ("30", "15", "30"),
-}
+
+# Of a row are its rollouts, whose name begins with that of the training.
+SINGLE = (
+    Row("MLP", ("MLP", parameters("libero_mlp"), "no", "none"), "libero_mlp"),
+    Row("MLP_Phase", ("MLP, phase", parameters("libero_mlp_phase"), "yes", "none"), "libero_mlp_phase"),
+    Row("GRU_Phase", ("GRU, phase", parameters("libero_gru_phase"), "yes", "recurrent"), "libero_gru_phase"),
+    Row("Ghost", ("Vanilla Ghost", parameters("libero_ghost"), "no", "ODE"), "libero_ghost"),
+    Row("Ghost_PG", ("Ghost PG", parameters("libero_ghost_pg"), "yes", "ODE"), "libero_ghost_pg"),
+    Row("Ghost_PZ", ("Ghost PG, persistent", parameters("libero_ghost_pz"), "yes", "ODE"), "libero_ghost_pz"),
+)
+TOGETHER = (
+    Row("Ghost_PG_ensemble", ("Ghost PG, ensemble", None, "yes", "ODE"), "libero_ghost_pg_ensemble"),
+    Row("Ghost_PZ_ensemble", ("persistent, ensemble", None, "yes", "ODE"), "libero_ghost_pz_ensemble"),
+)
+OF_T8 = {"transitions": ".1f", "second_object_share": ".2f", "share_of_phase_3": ".3f"}
 
 
-def _success(name: str, experiment: str, condition: str = "all", published: str = "") -> Cell:
-    return Cell(name, experiment, "success", condition, "success_rate", ".0f", "%", published)
+def _success(experiment: str, condition: str = "all", name: str = "") -> Cell:
+    return Cell(name, experiment, "success", condition, "success_rate", ".0f", "%")
 
 
-def _libero10() -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for label, (trained, suffix, overall, pots) in ROWS.items():
-        experiment = f"{trained}{suffix}_rollout"
-        cells += [
-            _success(f"{label}/success", experiment, published=overall),
-            _success(f"{label}/T8", experiment, "T8", pots),
-            Cell(f"{label}/trials", experiment, "success", "all", "trials"),
-            Cell(f"{label}/settled", experiment, "settled", "all", "success_rate", ".0f", "%"),
-        ]
-        if not suffix:
-            cells += [
-                Cell(f"{label}/spread", experiment, "success", "all", "mean_std", ".2f"),
-                Cell(f"{label}/runs", experiment, "", estimator="runs"),
-                Cell(f"{label}/params", trained, "parameters", "model", "millions", ".2f", "M", PARAMS[label]),
-                Cell(
-                    f"{label}/mse", f"{trained}_offline", "mse", "all", "mean_std", ".4f", published=MSE.get(label, "")
-                ),
-            ]
-        if label not in ("MLP", "Ghost") and not suffix:
-            cells.append(Cell(f"{label}/phase_accuracy", f"{trained}_offline", "phase_accuracy", "all", "mean", ".2f"))
-    pg = "libero_ghost_pg_rollout"
-    for name, transitions, share in (("succeeded", "20.7", "9.1"), ("failed", "25.1", "3.6")):
-        condition = f"T8/{name}"
-        cells += [
-            Cell(
-                f"T8/{name}/transitions", pg, "transitions", condition, "mean_where_run", ".1f", published=transitions
+def _libero10() -> Artefact:
+    def one(make: Callable[[str], Cell]) -> Callable[[str], Cell | None]:
+        """Of single policies, not of ensembles."""
+        return lambda policy: make(policy) if policy in TRAINED else None
+
+    return tabulated(
+        "libero10",
+        (
+            "Policy",
+            Column("params", "Params (M)"),
+            Column("phase", "Phase"),
+            Column("state", "State"),
+            Column("success", "Success (%)", lambda p: _success(f"{p}_rollout")),
+            Column("T8", "Two pots (%)", lambda p: _success(f"{p}_rollout", "T8")),
+            Column("trials", math("n"), lambda p: Cell("", f"{p}_rollout", "success", "all", "trials")),
+            Column("settled", None, lambda p: Cell("", f"{p}_rollout", "settled", "all", "success_rate", ".0f", "%")),
+            Column("spread", None, one(lambda p: spread(f"{p}_rollout", "success", ".2f"))),
+            Column("runs", None, one(lambda p: runs(f"{p}_rollout", ""))),
+            Column("mse", None, one(lambda p: spread(f"{p}_offline", "mse", ".4f"))),
+        ),
+        SINGLE,
+        TOGETHER,
+        more=(
+            *(
+                mean(f"{row.of}_offline", "phase_accuracy", digits=".2f", name=f"{row.name}/phase_accuracy")
+                for row in SINGLE
+                if "phases" in TRAINED[row.of].settings
             ),
-            Cell(f"T8/{name}/second_object_share", pg, "second_object_share", condition, "mean_where_run", ".2f"),
-            Cell(
-                f"T8/{name}/share_of_phase_3",
-                pg,
-                "share_of_phase_3",
-                condition,
-                "mean_where_run",
-                ".3f",
-                published=f"{share} %",
+            *(
+                Cell(f"T8/{end}/{metric}", "libero_ghost_pg_rollout", metric, f"T8/{end}", "mean_where_run", digits)
+                for end in ("succeeded", "failed")
+                for metric, digits in OF_T8.items()
             ),
-        ]
-    for trained, published in MISDIRECTED_PUBLISHED.items():
-        for told, task in PAIRS:
-            for index, at in enumerate(SWITCH_AT):
-                condition = f"T{told}-T{task}_N{at}"
-                printed = published[index] if task == 1 else ""
-                name = f"misdirected/{trained.removeprefix('libero_')}/{condition}"
-                cells.append(_success(name, f"{trained}_misdirected", condition, printed))
-    cells += [
-        Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
-        *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
-        *settings(FEATURES, ("horizon", "stride")),
-        *settings("libero_ghost_pg", ("phases", "epochs", "batch_size", "learning_rate", "d_latent")),
-        *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
-        *settings("libero_gru_phase", ("window",), "GRU_Phase/"),
-        Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
-        Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
-        Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),
-    ]
-    return tuple(cells)
-
-
-MSE = {"MLP": "0.011", "MLP_Phase": "0.008", "Ghost_PG": "0.0120", "Ghost_PZ": "0.0029"}
-SHOWN = ("MLP", "Ghost_PG", "Ghost_PZ", "Ghost_PZ_ensemble")  # in fig:libero_per_task
-
-
-def _per_task() -> tuple[Cell, ...]:
-    return tuple(
-        _success(f"{label}/T{task}", f"{ROWS[label][0]}{ROWS[label][1]}_rollout", f"T{task}")
-        for label in SHOWN
-        for task in TASKS
+            *(
+                _success(f"{name}_misdirected", condition, f"misdirected/{name.removeprefix('libero_')}/{condition}")
+                for name in MISDIRECTED
+                for condition in (f"T{first}-T{task}_N{at}" for first, task in PAIRS for at in SWITCH_AT)
+            ),
+            Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
+            *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
+            *settings(FEATURES, ("horizon", "stride")),
+            *settings("libero_ghost_pg", ("phases", "epochs", "batch_size", "learning_rate", "d_latent")),
+            *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
+            *settings("libero_gru_phase", ("window",), "GRU_Phase/"),
+            Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
+            Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
+            Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),
+        ),
     )
 
 
+SHOWN = ("MLP", "Ghost_PG", "Ghost_PZ", "Ghost_PZ_ensemble")  # in fig:libero_per_task
+
+
+def _per_task() -> list[Cell]:
+    shown = [row for row in (*SINGLE, *TOGETHER) if row.name in SHOWN]
+    return [_success(f"{row.of}_rollout", f"T{task}", f"{row.name}/T{task}") for row in shown for task in TASKS]
+
+
 def _complexity() -> tuple[Cell, ...]:
-    pair = {"experiment": "libero_ghost_pg_rollout", "against": "libero_mlp_rollout"}
+    pg, pair = "libero_ghost_pg_rollout", ("libero_ghost_pg_rollout", "success")
+    mlp = {"against": "libero_mlp_rollout"}
     cells = [
-        Cell("r", metric="success", estimator="complexity_r", digits="z.2f", published="0.86", **pair),
-        Cell(
-            "slope", metric="success", estimator="complexity_slope", digits="+z.1f", unit="pp", published="10.5", **pair
-        ),
-        Cell("gap", metric="success", condition="all", estimator="rate_difference", digits="+z.1f", unit="pp", **pair),
+        Cell("r", *pair, "", "complexity_r", "z.2f", **mlp),
+        Cell("slope", *pair, "", "complexity_slope", "+z.1f", "pp", **mlp),
+        Cell("gap", *pair, "all", "rate_difference", "+z.1f", "pp", **mlp),
     ]
-    for task in TASKS:
-        name, condition = f"T{task}", f"T{task}"
+    for task in (f"T{number}" for number in TASKS):
         cells += [
-            Cell(f"{name}/phases", pair["experiment"], "demonstrated_phases", condition, "mean_where_run", ".1f"),
-            Cell(
-                f"{name}/gap",
-                metric="success",
-                condition=condition,
-                estimator="rate_difference",
-                digits="+z.0f",
-                **pair,
-            ),
+            Cell(f"{task}/phases", pg, "demonstrated_phases", task, "mean_where_run", ".1f"),
+            Cell(f"{task}/gap", *pair, task, "rate_difference", "+z.0f", **mlp),
         ]
     return tuple(cells)
 
 
-def _attractor_tradeoff() -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for label, (trained, success, mse, contraction, silhouette) in TRADEOFF.items():
-        offline = f"{trained}_offline"
-        measured = ("per_step_contraction_percent", "flow", "mean", "z.0f", "%")
-        cells += [
-            _success(f"{label}/success", f"{trained}_rollout", published=success),
-            Cell(f"{label}/trials", f"{trained}_rollout", "success", "all", "trials"),
-            Cell(f"{label}/mse", offline, "mse", "all", "mean", ".5f", published=mse),
-            Cell(f"{label}/contraction", offline, *measured, published=contraction),
-            Cell(f"{label}/silhouette", offline, "silhouette", "flow", "mean", "z.3f", published=silhouette),
-        ]
-    return tuple(cells)
+def _attractor_tradeoff() -> Artefact:
+    contraction = "per_step_contraction_percent"
+    return tabulated(
+        "attractor_tradeoff",
+        (
+            "Variant",
+            Column("success", "Success (%)", lambda p: _success(f"{p}_rollout")),
+            Column("trials", math("n"), lambda p: Cell("", f"{p}_rollout", "success", "all", "trials")),
+            Column("mse", "MSE", lambda p: mean(f"{p}_offline", "mse", digits=".5f")),
+            Column("contraction", "Contraction (%)", lambda p: mean(f"{p}_offline", contraction, "flow", "z.0f", "%")),
+            Column("silhouette", "Silhouette", lambda p: mean(f"{p}_offline", "silhouette", "flow", "z.3f")),
+        ),
+        (
+            Row("Ghost_PG", ("Ghost PG",), "libero_ghost_pg"),
+            Row("push", ("contrastive push",), "libero_push"),
+            Row("pull", ("trajectory pull",), "libero_pull"),
+        ),
+        (
+            Row("subspace", ("subspace basin",), "libero_subspace"),
+            Row("quartic", ("quartic potential",), "libero_quartic"),
+        ),
+    )
 
 
 ARTEFACTS = (
-    Artefact("tab", "libero10", "tabulate", _libero10()),
-    Artefact("fig", "libero_per_task", "plot", _per_task()),
-    Artefact("fig", "libero_complexity", "plot", _complexity()),
-    Artefact("tab", "attractor_tradeoff", "tabulate", _attractor_tradeoff()),
+    _libero10(),
+    figure("libero_per_task", *_per_task()),
+    figure("libero_complexity", *_complexity()),
+    _attractor_tradeoff(),
 )

@@ -4,17 +4,18 @@ import yaml
 from ghost.errors import GhostError
 from ghost.study import EXPERIMENTS
 from ghost.study import builds as config
+from ghost.study.seeds import SEEDS
 
 
 def test_laptop_is_the_default_and_paper_reduces_nothing(root):
     assert config.load({}, root).scale == "laptop"
     paper = config.load({"scale": "paper"}, root)
-    assert all(not paper.row(row.name)["reduced"] for row in EXPERIMENTS)
+    assert all(not paper.declaration(e.name)["reduced"] for e in EXPERIMENTS)
 
 
 def test_what_a_scale_makes_smaller_is_known(root):
     smoke = config.load({"scale": "smoke"}, root)
-    reduced = smoke.row("learned_potential")["reduced"]
+    reduced = smoke.declaration("learned_potential")["reduced"]
     assert reduced["epochs"]["paper"] == 2000
     assert reduced["epochs"]["here"] < 2000
 
@@ -50,27 +51,87 @@ def test_a_step_can_be_made_smaller_as_a_whole_and_one_experiment_otherwise(root
     assert "tolerance" not in loaded.experiment("dwell_time").settings
 
 
-def test_seeds_can_be_fewer(root):
-    asked = {"experiments": {"learned_potential": {"seeds": 1}}}
-    loaded = config.load(asked, root)
-    assert loaded.experiment("learned_potential").seeds == (0,)
-    assert loaded.row("learned_potential")["reduced"]["seeds"]["here"] == [0]
+def seeds(root, name, **asked):
+    return config.load({"scale": "paper", **asked}, root).experiment(name).seeds
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "expected"),
+    [
+        ("mlp", 2, SEEDS[:2]),
+        ("mlp", 7, SEEDS[:7]),
+        ("mlp", "7", SEEDS[:7]),  # Snakemake hands nested values over as text
+        ("mlp", 12, (*SEEDS, 1, 2)),
+        ("learned_potential", 5, (0, 1, 2, 42, 123)),
+        ("cvae", [6, 5], (6, 5)),
+        ("cvae", "[6, 5]", (6, 5)),
+    ],
+)
+def test_seeds_are_how_many_or_which(root, name, asked, expected):
+    assert seeds(root, name, experiments={name: {"seeds": asked}}) == expected
+
+
+def test_more_seeds_are_no_reduction_and_fewer_are_none_either(root):
+    """How many runs there are is seen in the manifest; what one run is does not depend on it."""
+    for number in (1, 9):
+        loaded = config.load({"scale": "paper", "experiments": {"mlp": {"seeds": number}}}, root)
+        assert len(loaded.declaration("mlp")["seeds"]) == number
+        assert loaded.declaration("mlp")["reduced"] == {}
+
+
+def test_an_evaluation_follows_its_trainings(root):
+    assert seeds(root, "mlp_offline") == seeds(root, "mlp") == SEEDS[:5]
+    assert seeds(root, "mlp_offline", experiments={"mlp": {"seeds": 7}}) == SEEDS[:7]
+    assert seeds(root, "mlp_offline", experiments={"mlp": {"seeds": 7}, "mlp_offline": {"seeds": 2}}) == SEEDS[:2]
+    assert seeds(root, "libero_ghost_pg_rollout", experiments={"libero_ghost_pg": {"seeds": [8]}}) == (8,)
+
+
+def test_an_evaluation_of_two_trainings_has_the_seeds_that_both_have(root):
+    asked = {"ghost": {"seeds": [5, 42, 6]}, "mlp": {"seeds": [6, 7, 5]}}
+    assert seeds(root, "ghost_switching", experiments=asked) == (5, 6)
+    with pytest.raises(GhostError, match=r"ghost_switching .* share none: ghost, mlp; name seeds"):
+        seeds(root, "ghost_switching", experiments={**asked, "mlp": {"seeds": [8]}})
+
+
+def test_the_most_seeds_of_a_build(root):
+    assert seeds(root, "mlp", max_seeds=2) == seeds(root, "mlp_offline", max_seeds=2) == SEEDS[:2]
+    assert seeds(root, "latency", max_seeds=2) == (0,)
+    named = {"mlp": {"seeds": 4}}  # stronger, since it speaks of one experiment
+    assert seeds(root, "mlp", max_seeds=2, experiments=named) == SEEDS[:4]
+    assert seeds(root, "mlp_offline", max_seeds=2, experiments=named) == SEEDS[:4]
+    assert seeds(root, "cvae_offline", max_seeds=2, experiments=named) == SEEDS[:2]
+    # the command line is stronger than the file
+    assert seeds(root, "mlp", scale="smoke") == SEEDS[:2]
+    assert seeds(root, "mlp", scale="smoke", max_seeds=1) == SEEDS[:1]
+    assert seeds(root, "mlp", scale="smoke", experiments=named) == SEEDS[:4]
+    assert seeds(root, "libero_ghost_pg", scale="laptop") == SEEDS[:2]
+    assert seeds(root, "libero_ghost_pg", scale="laptop", max_seeds=1) == SEEDS[:1]
+
+
+def test_a_step_receives_all_modules_whose_code_it_runs(root):
+    loaded = config.load({}, root)
+    modules = {e.name: loaded.declaration(e.name)["modules"] for e in loaded.experiments}
+    assert modules["cvae_offline"] == ["ghost.steps.evaluate", "ghost.evaluations.offline", "ghost.decoders.cvae"]
+    assert modules["ghost_distilled"][2:] == ["ghost.decoders.dit"]  # its teacher
+    assert modules["libero_mlp_rollout"][2:] == ["ghost.decoders.mlp", "ghost.backbones.libero_standin"]
+    assert "ghost.agents.rl2" in modules["dark_room_switching"]
+    assert {"ghost.decoders.transformer", "ghost.decoders.dit"} < set(modules["latency"])
 
 
 def test_another_backbone_changes_the_features_and_nothing_behind_them(root):
     asked = {"backbone": "groot", "groot": {"checkpoint": "/w", "python": "/g/python"}, "scale": "paper"}
     groot, standin = config.load(asked, root), config.load({"scale": "paper"}, root)
     assert groot.groot_python == "/g/python"
-    changed = {row.name for row in groot.experiments} - {row.name for row in standin.experiments}
+    changed = {e.name for e in groot.experiments} - {e.name for e in standin.experiments}
     assert changed == {"groot"}
-    same = {row.name for row in standin.experiments if row == groot.experiment(row.name)}
-    assert {row.name for row in standin.experiments} - same == {"dual_arm_features"}
+    same = {e.name for e in standin.experiments if e == groot.experiment(e.name)}
+    assert {e.name for e in standin.experiments} - same == {"dual_arm_features"}
     features = groot.experiment("dual_arm_features")
     assert features.needs == ("dual_arm", "groot")
     assert (features.settings["tokens"], features.settings["d_token"]) == (64, 2048)
     assert "weights_seed" not in features.settings
-    assert not groot.row("groot")["reduced"]
-    assert not groot.row("dual_arm_features")["reduced"]
+    assert not groot.declaration("groot")["reduced"]
+    assert not groot.declaration("dual_arm_features")["reduced"]
     assert [name for name in ("groot", "dual_arm_features", "ghost") if groot.in_groot(name)] == [
         "groot",
         "dual_arm_features",
@@ -91,7 +152,7 @@ def test_a_scales_file_speaks_of_the_stand_ins_and_not_of_what_replaces_them(roo
     assert (
         smoke.experiment("groot").settings["train_episodes"] == features["train_episodes"] == 32
     )  # never what is tested
-    assert smoke.row("groot")["reduced"] == {"train_episodes": {"here": 32, "paper": 1800}}
+    assert smoke.declaration("groot")["reduced"] == {"train_episodes": {"here": 32, "paper": 1800}}
     asked = {"dual_arm_features": {"d_token": 64, "cameras": ["head"]}}
     changed = config.load({"scale": "smoke", "backbone": "groot", "experiments": asked}, root)
     assert changed.experiment("dual_arm_features").settings["d_token"] == 64
@@ -124,7 +185,12 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"experiments": {"switch_speed": {"dt": "fast"}}}, "dt must be float, like"),
         ({"experiments": {"switch_speed": {"euler_steps": 3}}}, "euler_steps must be list"),
         ({"experiments": {"switch_speed": 3}}, "experiments.switch_speed: 3 is not of type 'object'"),
-        ({"experiments": {"learned_potential": {"seeds": 99}}}, "seeds must be 1 to"),
+        ({"experiments": {"mlp": {"seeds": 0}}}, "mlp.seeds must be how many, at least 1, or a list of different"),
+        ({"experiments": {"mlp": {"seeds": True}}}, "mlp.seeds must be how many"),
+        ({"experiments": {"mlp": {"seeds": [1, 1]}}}, "mlp.seeds must be how many"),
+        ({"experiments": {"mlp": {"seeds": []}}}, "mlp.seeds must be how many"),
+        ({"experiments": {"mlp": {"seeds": [1.5]}}}, "each of mlp.seeds must be int"),
+        ({"max_seeds": 0}, "max_seeds: 0 is less than the minimum of 1"),
         ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
         ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
         ({"feature_jobs": 0}, "feature_jobs: 0 is less than the minimum of 1"),
