@@ -5,25 +5,24 @@
     z^(k+1) = z^(k) + dt (-∇U(z^(k); e) + b(z^(k); e))      `steps` times
     action  = decode(z^(n))
 
-It has no memory: what it does next depends on where it is and what it is told. Linear E, and one hidden width for all
-else, two hidden layers in U and one in b, as in `ghost.decoders.ghost`.
+It has no memory: its next action depends on where it is and on the goal. E is linear; everything else has one hidden
+width. U has two hidden layers and b has one, as in `ghost.decoders.ghost`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
 from ghost.decoders.context import Mlp
+from ghost.decoders.contract import Terms, Weights
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
-from ghost.runs.records import open_runs
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, positive
 
 TERMS = ("bc",)
 
@@ -38,13 +37,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "d_latent", "d_context", "steps")
-        if not self.dt > 0:
-            raise ValueError(f"dt must be positive, got {self.dt}")
+        positive(self, "dt")
 
 
 def gather(settings: Settings, manifests: tuple[Path, ...], seed: int) -> Windows:
     """Single steps of demonstrations."""
-    return Windows(open_runs(manifests[0])[0], length=1, stride=1)
+    return Windows.open(manifests[0], length=1, stride=1)
 
 
 class Decoder(nn.Module):
@@ -62,17 +60,11 @@ class Decoder(nn.Module):
         """[B, d_o], [B, d_c] -> [B, d_a]."""
         e = self.embed(context)
         potential, drift = self.potential.at(e), self.drift.at(e)
-        z = rollout(
-            lambda z: drift(z) - potential.gradient(z),
-            self.encoder(torch.cat([observation, context], dim=-1)),
-            self.settings.dt,
-            self.settings.steps,
-        )
+        start = self.encoder(torch.cat([observation, context], dim=-1))
+        z = rollout(lambda z: drift(z) - potential.gradient(z), start, self.settings.dt, self.settings.steps)
         return torch.as_tensor(self.decode(z[-1]))
 
-    def loss_terms(
-        self, batch: Window, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Window, weights: Weights, generator: Generator | None = None) -> Terms:
         seen = batch.seen
         predicted = self(seen.observation.flatten(0, 1), seen.context.flatten(0, 1))
         return {"bc": imitation_error(predicted.view_as(batch.target), batch)}
