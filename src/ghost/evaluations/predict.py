@@ -13,6 +13,14 @@ from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError, did_you_mean
+from ghost.runs.results import Measured
+
+Decoders = Mapping[str, Any]  # trained ones, by the name of their experiment
+
+
+def parameters_of(decoder: Any, condition: str = "model") -> Measured:
+    """The decoder's number of parameters, as a measured value."""
+    return Measured(condition, "parameters", sum(p.numel() for p in decoder.parameters()))
 
 
 def device_of(decoder: Any) -> str:
@@ -53,7 +61,7 @@ def per_task(cache: FeatureCache, indices: np.ndarray) -> dict[str, np.ndarray]:
     return {name: positions for name, positions in where.items() if len(positions)}
 
 
-def only(decoders: Mapping[str, Any]) -> Any:
+def only(decoders: Decoders) -> Any:
     """The decoder of an evaluation that takes one."""
     if len(decoders) != 1:
         raise GhostError(f"this evaluation needs one trained decoder, got {', '.join(decoders) or 'none'}")
