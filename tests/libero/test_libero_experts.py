@@ -6,7 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from ghost.libero.assets import primitive_assets
 from ghost.libero.environment import Environment
-from ghost.libero.experts import GRASP, PHASES, PLACE, REACH, _turn, expert
+from ghost.libero.experts import PHASES, expert
+from ghost.libero.hand import GRASP, PLACE, REACH, turn_to
 from ghost.libero.tasks import THINGS, Look
 
 pytest_plugins = ("libero_fixtures",)
@@ -60,7 +61,7 @@ def test_the_turn_is_that_of_scipy(seed):
     hand = Rotation.random(rng=rng)
     wanted = Rotation.from_euler("x", tilt) * Rotation.from_euler("z", yaw) * Rotation.from_matrix(DOWN)
     look = Look(np.zeros(3), hand.as_matrix(), np.zeros(2), np.zeros(2), np.zeros((len(THINGS), 9)), np.zeros(3))
-    assert _turn(look, yaw, tilt) == pytest.approx((wanted * hand.inv()).as_rotvec(), abs=1e-12)
+    assert turn_to(look, yaw, tilt) == pytest.approx((wanted * hand.inv()).as_rotvec(), abs=1e-12)
 
 
 def test_the_axes_of_a_thing_are_a_rotation():
