@@ -10,7 +10,7 @@ from ghost.errors import GhostError
 from ghost.libero.policy import Policy
 from ghost.runs.records import open_runs
 from ghost.steps import rollout as step
-from ghost.steps.rollout import Episode, Settings, Trial, measured_of, rollout, trials
+from ghost.steps.rollout import Episode, Settings, Trial, rollout, measured_of, trials
 from trained import row
 
 pytest_plugins = ("libero_fixtures",)

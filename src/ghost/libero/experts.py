@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ghost.libero.fixtures import mug_into_oven, push_drawer, shut_oven, turn_knob
-from ghost.libero.hand import OPEN, PLACE, Move, action, vector
+from ghost.libero.hand import OPEN, Move, Phase, action, vector
 from ghost.libero.picking import Pick, book, bowl, can, into_basket, mug, on, packet, pot
 from ghost.libero.tasks import TASKS, Look
 
-PHASES = tuple(f"{name} {part}" for part in ("first", "second") for name in ("reach", "grasp", "carry", "place"))
+PHASES = tuple(f"{phase.name.lower()} {part}" for part in ("first", "second") for phase in Phase)
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ def expert(task: int, look: Look) -> Intent:
     for number, skill in enumerate(skills):
         move = skill(look)
         if move is not None:
-            return Intent(action(look, move), 4 * number + move.phase)
-    rest = Move(look.hand + vector(0, 0, 0.05), 0.0, OPEN, PLACE)  # all is done: let go and rise
-    return Intent(action(look, rest), 4 * (len(skills) - 1) + PLACE)
+            return Intent(action(look, move), len(Phase) * number + move.phase)
+    rest = Move(look.hand + vector(0, 0, 0.05), 0.0, OPEN, Phase.PLACE)  # all is done: let go and rise
+    return Intent(action(look, rest), len(Phase) * (len(skills) - 1) + Phase.PLACE)
 
 
 WHITE_MUG = mug(1.0, (0.0153, -0.0015), 0.041, 0.108, 0.006)

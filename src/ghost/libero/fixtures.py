@@ -9,23 +9,7 @@ import math
 
 import numpy as np
 
-from ghost.libero.hand import (
-    CARRY,
-    CLOSE,
-    GRASP,
-    OPEN,
-    PLACE,
-    REACH,
-    RIGHT_ANGLE,
-    Move,
-    angle_to,
-    approach_error,
-    approach_speed,
-    grasp_slack,
-    hand_yaw,
-    in_plane,
-    vector,
-)
+from ghost.libero.hand import CLOSE, OPEN, RIGHT_ANGLE, Move, Phase, angle_to, approach, grasp_slack, in_plane, vector
 from ghost.libero.tasks import Look
 
 OVEN_FLOOR, OVEN_TILT = 0.944, 0.8
@@ -40,15 +24,15 @@ def turn_knob(look: Look) -> Move | None:
     if angle > 0.75:
         if np.linalg.norm(off) > 0.06 or look.opening > 0.05:
             return None
-        return Move(look.hand, hand_yaw(look), OPEN, PLACE)
+        return Move(look.hand, look.hand_yaw, OPEN, Phase.PLACE)
     yaw = angle if angle < 1 else angle - np.pi
     if np.linalg.norm(off) < 0.025 and look.opening < 0.031:
-        return Move(middle, yaw + 0.35, CLOSE, CARRY)
+        return Move(middle, yaw + 0.35, CLOSE, Phase.CARRY)
     left = angle_to(look, yaw)
     if np.linalg.norm(off) < grasp_slack(look) and left < 0.2:
-        return Move(middle, yaw, CLOSE, GRASP, speed=0.5)
-    error = approach_error(in_plane(off), 0.006, left)
-    return Move(middle + vector(0, 0, min(0.08, 3.0 * error)), yaw, OPEN, REACH, speed=approach_speed(error))
+        return Move(middle, yaw, CLOSE, Phase.GRASP, speed=0.5)
+    error, speed = approach(in_plane(off), 0.006, left)
+    return Move(middle + vector(0, 0, min(0.08, 3.0 * error)), yaw, OPEN, Phase.REACH, speed=speed)
 
 
 def push_drawer(look: Look) -> Move | None:
@@ -60,13 +44,13 @@ def push_drawer(look: Look) -> Move | None:
     aside, behind = abs(look.hand[0] - handle[0]), handle[1] - look.hand[1]
     left = angle_to(look, -RIGHT_ANGLE, tilt)
     if aside < 0.025 and abs(look.hand[2] - height) < 0.025 and -0.02 < behind < 0.12 and left < 0.3:
-        return Move(vector(handle[0], look.hand[1] + 0.03, height), -RIGHT_ANGLE, CLOSE, CARRY, tilt)
+        return Move(vector(handle[0], look.hand[1] + 0.03, height), -RIGHT_ANGLE, CLOSE, Phase.CARRY, tilt)
     start = np.array([handle[0], handle[1] - 0.075])
     wrong = in_plane(look.hand[:2] - start) - 0.015 + 0.06 * max(0.0, left - 0.15)
     to = np.array([*start, height + float(np.clip(3.0 * wrong, 0.0, 0.14))])
     if look.hand[2] < 1.04 and wrong > 0.05:  # out of the drawer first
         to = vector(look.hand[0], look.hand[1], 1.10)
-    return Move(to, -RIGHT_ANGLE, CLOSE, REACH, tilt)
+    return Move(to, -RIGHT_ANGLE, CLOSE, Phase.REACH, tilt)
 
 
 def mug_into_oven(look: Look) -> Move | None:
@@ -80,22 +64,22 @@ def mug_into_oven(look: Look) -> Move | None:
     inside = abs(point[0] - oven[0]) < 0.09 and point[1] > oven[1] - 0.05
     if inside and point[2] < OVEN_FLOOR + 0.010:
         if look.opening < 0.035 and np.linalg.norm(off) < 0.05:
-            return Move(look.hand, -RIGHT_ANGLE, OPEN, PLACE, OVEN_TILT)
+            return Move(look.hand, -RIGHT_ANGLE, OPEN, Phase.PLACE, OVEN_TILT)
         if np.linalg.norm(off) < 0.14 and look.joints[2] < -1.2:  # back out, while the door is open
-            return Move(look.hand + vector(0.0, -0.08, 0.0), -RIGHT_ANGLE, OPEN, PLACE, OVEN_TILT)
+            return Move(look.hand + vector(0.0, -0.08, 0.0), -RIGHT_ANGLE, OPEN, Phase.PLACE, OVEN_TILT)
         return None
     if np.linalg.norm(off) < 0.03 and look.opening < 0.022:
         return _carry_in(look, point, oven, door, inside)
     left = angle_to(look, -RIGHT_ANGLE, OVEN_TILT)
     if np.linalg.norm(off) < grasp_slack(look) and left < 0.2:
-        return Move(grip, -RIGHT_ANGLE, CLOSE, GRASP, OVEN_TILT, speed=0.5)
-    approach = np.array([0.0, np.sin(OVEN_TILT), -np.cos(OVEN_TILT)])
-    across = off - float(off @ approach) * approach
-    error = approach_error(float(np.linalg.norm(across)), 0.006, left)
-    to = grip - approach * min(0.10, 3.0 * error)
+        return Move(grip, -RIGHT_ANGLE, CLOSE, Phase.GRASP, OVEN_TILT, speed=0.5)
+    path = np.array([0.0, np.sin(OVEN_TILT), -np.cos(OVEN_TILT)])  # towards the handle
+    across = off - float(off @ path) * path
+    error, speed = approach(float(np.linalg.norm(across)), 0.006, left)
+    to = grip - path * min(0.10, 3.0 * error)
     if in_plane(off) > 0.16 and look.hand[2] < 1.14:
         to = vector(look.hand[0], look.hand[1], 1.17)
-    return Move(to, -RIGHT_ANGLE, OPEN, REACH, OVEN_TILT, speed=approach_speed(error))
+    return Move(to, -RIGHT_ANGLE, OPEN, Phase.REACH, OVEN_TILT, speed=speed)
 
 
 def _carry_in(look: Look, point: np.ndarray, oven: np.ndarray, door: np.ndarray, inside: bool) -> Move:
@@ -107,14 +91,14 @@ def _carry_in(look: Look, point: np.ndarray, oven: np.ndarray, door: np.ndarray,
     to[2] += lifted - point[2]
     if inside and point[1] > oven[1] - 0.028:
         to[2] = look.hand[2] - 0.012
-        return Move(to, -RIGHT_ANGLE, CLOSE, PLACE, OVEN_TILT, speed=0.4)
+        return Move(to, -RIGHT_ANGLE, CLOSE, Phase.PLACE, OVEN_TILT, speed=0.4)
     if abs(point[2] - lifted) < 0.010:
         to[0] += lane - point[0]
         if abs(lane - point[0]) < 0.015:
             to[1] += oven[1] - 0.02 - point[1]
         elif point[1] > oven[1] - 0.16:  # off the lane and already between: back
             to[1] -= 0.03
-    return Move(to, -RIGHT_ANGLE, CLOSE, CARRY, OVEN_TILT, speed=0.6)
+    return Move(to, -RIGHT_ANGLE, CLOSE, Phase.CARRY, OVEN_TILT, speed=0.6)
 
 
 def shut_oven(look: Look) -> Move | None:
@@ -132,10 +116,10 @@ def shut_oven(look: Look) -> Move | None:
     along, before = (float((look.hand[:2] - hinge[:2]) @ axis) for axis in axes(angle))
     if abs(look.hand[2] - height) < 0.04 and -0.02 < before < 0.13 and 0.10 < along < 0.27:
         ahead = on_door(min(angle + 0.35, 0.25), 0.030)
-        return Move(np.array([*ahead, height]), 0.0, CLOSE, CARRY)
+        return Move(np.array([*ahead, height]), 0.0, CLOSE, Phase.CARRY)
     start = on_door(angle, 0.10)
     wrong = in_plane(look.hand[:2] - start)
     to = np.array([*start, height if wrong < 0.04 else 1.22])
     if look.hand[2] < 1.19 and wrong > 0.06:
         to[:2] = look.hand[:2]
-    return Move(to, 0.0, CLOSE, REACH)
+    return Move(to, 0.0, CLOSE, Phase.REACH)

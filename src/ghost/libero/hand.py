@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum
 
 import mujoco
 import numpy as np
 
 from ghost.libero.tasks import Look
 
-REACH, GRASP, CARRY, PLACE = range(4)
 OPEN, CLOSE = -1.0, 1.0
-WIDE_OPEN = 0.072  # the fingers open to 0.08
 RIGHT_ANGLE = np.pi / 2
+
+
+class Phase(IntEnum):
+    REACH, GRASP, CARRY, PLACE = range(4)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Move:
     to: np.ndarray  # [3]
     yaw: float
     gripper: float
-    phase: int  # REACH, GRASP, CARRY or PLACE
+    phase: Phase
     tilt: float = 0.0
     speed: float = 1.0  # of the largest component; 1 is 5 cm a step
 
@@ -57,33 +60,15 @@ def angle_to(look: Look, yaw: float, tilt: float = 0.0) -> float:
     return float(np.linalg.norm(turn_to(look, yaw, tilt)))
 
 
-def hand_yaw(look: Look) -> float:
-    """The yaw of the hand: its fingers lie along Rz(yaw) e_y = (-sin yaw, cos yaw)."""
-    return float(np.arctan2(-look.rotation[0, 0], look.rotation[1, 0]))
-
-
-def yaw_along(direction: np.ndarray) -> float:
-    """The yaw in [-π/2, π/2) that has the fingers along a direction."""
-    yaw = np.arctan2(-direction[0], direction[1])
-    return float((yaw + RIGHT_ANGLE) % np.pi - RIGHT_ANGLE)
-
-
-def closing(look: Look) -> bool:
-    return bool(look.finger_speed[0] - look.finger_speed[1] < -0.02)
-
-
 def grasp_slack(look: Look) -> float:
     """How far off the hand may be when it closes. Once the fingers move it may be more, or a push would reopen them."""
-    return 0.02 if closing(look) else 0.012
+    return 0.02 if look.closing else 0.012
 
 
-def approach_error(away: float, slack: float, angle: float) -> float:
-    """How wrong the hand is before it goes down: its distance beyond the slack, and its angle as a distance."""
-    return max(0.0, away - slack) + 0.06 * max(0.0, angle - 0.1)
-
-
-def approach_speed(error: float) -> float:
-    return 1.0 if error > 0.02 else 0.6
+def approach(away: float, slack: float, angle: float) -> tuple[float, float]:
+    """How wrong the hand is before it goes down (distance beyond the slack, and angle as a distance), and its speed."""
+    error = max(0.0, away - slack) + 0.06 * max(0.0, angle - 0.1)
+    return error, 1.0 if error > 0.02 else 0.6
 
 
 def vector(x: float, y: float, z: float) -> np.ndarray:

@@ -7,27 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ghost.libero.hand import (
-    CARRY,
-    CLOSE,
-    GRASP,
-    OPEN,
-    PLACE,
-    REACH,
-    RIGHT_ANGLE,
-    WIDE_OPEN,
-    Move,
-    angle_to,
-    approach_error,
-    approach_speed,
-    closing,
-    grasp_slack,
-    hand_yaw,
-    in_plane,
-    vector,
-    yaw_along,
-)
+from ghost.libero.hand import CLOSE, OPEN, RIGHT_ANGLE, Move, Phase, angle_to, approach, grasp_slack, in_plane, vector
 from ghost.libero.tasks import Look
+
+WIDE_OPEN = 0.072  # the fingers open to 0.08
 
 
 @dataclass(frozen=True)
@@ -40,6 +23,12 @@ class Grip:
 
 
 Gripping = Callable[[Look, str], Grip]
+
+
+def yaw_along(direction: np.ndarray) -> float:
+    """The yaw in [-π/2, π/2) that has the fingers along a direction."""
+    yaw = np.arctan2(-direction[0], direction[1])
+    return float((yaw + RIGHT_ANGLE) % np.pi - RIGHT_ANGLE)
 
 
 def can(look: Look, name: str) -> Grip:
@@ -124,16 +113,18 @@ class Pick:
             to = look.hand + vector(0, 0, 0.05 if opened else 0.002)  # straight up, or the fingers would tip it over
             if self.inside and not opened:  # not onto the basket's wall
                 to[:2] += (target - point)[:2]
-            return Move(to, hand_yaw(look) if self.turned else yaw, OPEN, PLACE)
+            return Move(to, look.hand_yaw if self.turned else yaw, OPEN, Phase.PLACE)
         if np.linalg.norm(off) < 0.03 and grip.width - 0.008 < look.opening < grip.width + 0.006:
             return self._bring(look, target, point)
         angle, slack = angle_to(look, yaw), grasp_slack(look)
         if in_plane(off) < slack and abs(off[2]) < slack and angle < 0.2:
-            if look.opening > WIDE_OPEN or closing(look):
-                return Move(grip.at, yaw, CLOSE, GRASP, speed=0.5)
-            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, REACH)  # it closed on nothing, or is open too far
+            if look.opening > WIDE_OPEN or look.closing:
+                return Move(grip.at, yaw, CLOSE, Phase.GRASP, speed=0.5)
+            return Move(
+                grip.at + vector(0, 0, 0.05), yaw, OPEN, Phase.REACH
+            )  # it closed on nothing, or is open too far
         slack = 0.025 if off[2] < 0.07 else 0.006  # once it is low it pushes a close neighbour aside
-        error = approach_error(in_plane(off), slack, angle)
+        error, speed = approach(in_plane(off), slack, angle)
         to = grip.at + vector(0, 0, min(0.10, 3.0 * error))
         if look.opening < 0.06:  # open before going down
             to[2] = max(to[2], grip.at[2] + 0.04)
@@ -141,23 +132,23 @@ class Pick:
             to[2] = max(to[2], self.travel)
             if look.hand[2] < self.travel - 0.04:  # rise before crossing
                 to[:2] = look.hand[:2] + 0.15 * (to[:2] - look.hand[:2])
-        return Move(to, yaw, OPEN, REACH, speed=approach_speed(error))
+        return Move(to, yaw, OPEN, Phase.REACH, speed=speed)
 
     def _bring(self, look: Look, target: np.ndarray, point: np.ndarray) -> Move:
         away = in_plane(point - target)
         to = look.hand + (target - point)
         yaw = 0.0  # not the thing's yaw, which turns with the hand
         if self.turned:
-            yaw = min((-RIGHT_ANGLE, RIGHT_ANGLE), key=lambda end: abs(end - hand_yaw(look)))
+            yaw = min((-RIGHT_ANGLE, RIGHT_ANGLE), key=lambda end: abs(end - look.hand_yaw))
         angle = angle_to(look, yaw)
         if away < self.exact and angle < 0.12:
-            return Move(to - vector(0, 0, 0.01), yaw, CLOSE, PLACE, speed=self.slow)
+            return Move(to - vector(0, 0, 0.01), yaw, CLOSE, Phase.PLACE, speed=self.slow)
         height = to[2] + 6.0 * max(0.0, away - 0.6 * self.exact) + 0.3 * max(0.0, angle - 0.1)
         to[2] = min(max(height, to[2]), self.carry)
         if away > 0.05 and look.hand[2] < self.carry - 0.03:  # rise before crossing
             to = np.array([*(look.hand[:2] + 0.05 * (to[:2] - look.hand[:2])), self.carry])
-            yaw = yaw if not self.turned or look.hand[2] > self.carry - 0.08 else hand_yaw(look)
-        return Move(to, yaw, CLOSE, CARRY, speed=0.8 if away > 0.04 else 0.5)
+            yaw = yaw if not self.turned or look.hand[2] > self.carry - 0.08 else look.hand_yaw
+        return Move(to, yaw, CLOSE, Phase.CARRY, speed=0.8 if away > 0.04 else 0.5)
 
 
 def on(place: str, x: float, y: float, z: float) -> Callable[[Look], np.ndarray]:

@@ -118,6 +118,15 @@ class Look:
         return np.array([[a, x, b * z - c * y], [b, y, c * x - a * z], [c, z, a * y - b * x]])
 
     @property
+    def hand_yaw(self) -> float:
+        """The fingers lie along Rz(yaw) e_y = (-sin yaw, cos yaw)."""
+        return float(np.arctan2(-self.rotation[0, 0], self.rotation[1, 0]))
+
+    @property
+    def closing(self) -> bool:
+        return bool(self.finger_speed[0] - self.finger_speed[1] < -0.02)
+
+    @property
     def opening(self) -> float:
         """The distance between the fingers in metres: 0.08 when wide open."""
         return float(self.fingers[0] - self.fingers[1])
