@@ -1,4 +1,4 @@
-"""What every agent must do: have its published size, act as it learns, learn, and not see what it is not told."""
+"""Every agent has its published size, acts as it learns, learns, and does not see a goal that it must not know."""
 
 import importlib
 
@@ -47,15 +47,15 @@ def test_an_action_has_its_shape_and_depends_on_the_weights_alone(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("ghost", True), ("transformer", True), ("algorithm_distillation", False), ("rl2", False)]
+    ("name", "knows"), [("ghost", True), ("transformer", True), ("algorithm_distillation", False), ("rl2", False)]
 )
-def test_only_those_that_are_told_the_goal_see_it(name, told):
+def test_only_those_that_may_know_the_goal_see_it(name, knows):
     agent, seen = build(name, **SMALL[name]), random_seen(64)
     elsewhere = Seen(seen.observation, -seen.context, seen.last_action, seen.last_reward)
     noise = torch.rand(64, 2, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
         here, there = (agent.act(agent.begin(64), x, noise) for x in (seen, elsewhere))
-    assert torch.equal(here, there) != told
+    assert torch.equal(here, there) != knows
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_all_but_ghost_remember(name, remembers):
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_it_learns_eight_windows_by_heart(name):
-    """Imitation, with continuous actions of four dimensions and a task that is told: Meta-World's shape."""
+    """Imitation, with continuous actions of four dimensions and a known task: Meta-World's shape."""
     sizes = Sizes(5, 3, 4)
     told = {"told": True} if name in ("algorithm_distillation", "rl2") else {}
     bins = {"rl2": {"bins": 0}, "algorithm_distillation": {"bins": 5}}.get(name, {})
@@ -112,13 +112,11 @@ def test_what_lies_past_an_episodes_end_teaches_nothing(name):
 def test_distillation_draws_from_what_it_predicts():
     agent = build("algorithm_distillation", **SMALL["algorithm_distillation"])
     one = random_seen(1)
-    many = Seen(
-        *(x.expand(3000, *x.shape[1:]) for x in (one.observation, one.context, one.last_action, one.last_reward))
-    )
+    many = one.map(lambda x: x.expand(3000, *x.shape[1:]))
     noise = torch.rand(3000, 2, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         drawn = agent.act(agent.begin(3000), many, noise)
-        chances = agent.history.step(agent.begin(1), agent.told(one)).view(2, 3).softmax(dim=-1)
+        chances = agent.history.step(agent.begin(1), agent.known(one)).view(2, 3).softmax(dim=-1)
         settled = build("algorithm_distillation", **SMALL["algorithm_distillation"], draw=False)
         mean = settled.act(settled.begin(1), one, noise[:1])
     torch.testing.assert_close(mean[0], chances @ torch.tensor([-1.0, 0.0, 1.0]))

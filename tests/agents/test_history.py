@@ -1,6 +1,7 @@
 import torch
 
 from ghost.agents.history import HistoryEncoder
+from ghost.agents.transformer import Settings
 from ghost.data.trajectories import Seen, Sizes
 
 SIZES = Sizes(2, 3, 2)
@@ -16,12 +17,13 @@ def seen(agents, steps):
 
 
 def at(window: Seen, t: int) -> Seen:
-    return Seen(window.observation[:, t], window.context[:, t], window.last_action[:, t], window.last_reward[:, t])
+    return window.map(lambda x: x[:, t])
 
 
 def encoder(window):
     torch.manual_seed(0)
-    return HistoryEncoder(SIZES, 4, d=16, heads=2, d_ff=32, layers=2, window=window).eval()
+    settings = Settings(d_model=16, heads=2, d_ff=32, layers=2, window=window)
+    return HistoryEncoder(settings, SIZES, 4).eval()
 
 
 def test_acting_step_by_step_is_the_same_function_as_training_on_windows():

@@ -146,8 +146,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"episodes": 9}, "episodes must be at least 10, one a task, got 9"),
-        ({"steps": 10}, "steps must be at least 20, five a sub-phase, got 10"),
+        ({"episodes": 9}, "episodes must be at least 10, one per task, got 9"),
+        ({"steps": 10}, "steps must be at least 20, got 10"),
         ({"fps": 0}, "fps must be at least 1, got 0"),
         ({"state_noise": -1.0}, "state_noise must not be negative, got -1.0"),
     ],

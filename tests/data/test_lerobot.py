@@ -153,22 +153,14 @@ def test_lists_of_any_kind_and_pandas_task_index(tmp_path):
     ragged[3] = ragged[3][:2]
     table = table.set_column(table.column_names.index("action"), "action", pa.array(ragged))
     pq.write_table(table, path)
-    with pytest.raises(GhostError, match="column action has rows of unequal length"):
+    with pytest.raises(GhostError, match="column action has lists of unequal length"):
         LeRobotDataset.open(tmp_path).episode(0)
 
 
-def test_modality_names_slices_and_cameras(written):
+def test_modality_names_cameras(written):
     folder, _ = written
-    write_json(
-        folder / "meta/modality.json",
-        {
-            "action": {"arm": {"start": 0, "end": 2}, "gripper": {"start": 2, "end": 3}},
-            "video": {"ego": {"original_key": CAMERAS[0]}},
-        },
-    )
+    write_json(folder / "meta/modality.json", {"video": {"ego": {"original_key": CAMERAS[0]}}})
     data = LeRobotDataset.open(folder)
-    assert data.slices("action") == {"arm": slice(0, 2), "gripper": slice(2, 3)}
-    assert data.slices("state") == {}
     np.testing.assert_array_equal(data.frames(1, "ego", [4]), data.frames(1, CAMERAS[0], [4]))
 
 
@@ -200,7 +192,7 @@ def test_a_short_or_broken_video_is_named(written):
     with pytest.raises(GhostError, match=r"mp4 is not a video"):
         data.frames(0, "top", [4])
     path.unlink()
-    with pytest.raises(GhostError, match=r"mp4: no such file, which holds episode 0"):
+    with pytest.raises(GhostError, match=r"mp4: no such file, but it should hold episode 0"):
         data.frames(0, "top", [4])
 
 
@@ -222,7 +214,7 @@ def edit_info(folder, **changes):
         ({"data_path": "{nothing}.parquet"}, "cannot fill in data_path '{nothing}.parquet'"),
         ({"data_path": "../../secret.parquet"}, "leads out of"),
         ({"data_path": "/etc/{episode_index}"}, "leads out of"),
-        ({"data_path": "data/other.parquet"}, "other.parquet: no such file, which holds episode 0"),
+        ({"data_path": "data/other.parquet"}, "other.parquet: no such file, but it should hold episode 0"),
     ],
 )
 def test_bad_info_is_one_line(tmp_path, changes, message):

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from ghost.study.libero import POLICIES, VARIANTS
 
 from ghost.data.features import Sizes
 from ghost.decoders import ghost, ghost_phase, gru_phase, mlp, mlp_phase
-from ghost.decoders.contract import Batch
+from ghost.decoders.contract import Batch, join
+from ghost.decoders.losses import imitation_terms
 from ghost.steps.train import split_settings
+from ghost.study.libero import POLICIES, VARIANTS
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=16, d_action=7)
 TINY = Sizes(tokens=1, d_token=6, d_state=5, horizon=4, d_action=3)
@@ -129,6 +130,17 @@ def test_the_loss_leaves_out_what_was_before_the_beginning():
     assert begun["bc"].item() == pytest.approx(alone["bc"].item(), abs=1e-6)
     gradients = torch.autograd.grad(begun["bc"], list(decoder.parameters()), materialize_grads=True)
     assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_every_chunk_of_a_window_is_distilled():
+    """A teacher that does what the decoder does, in both chunks: no error. In the last chunk only: an error."""
+    decoder, first, second = build(mlp_phase), make_batch(seed=1), make_batch(seed=2)
+    batches = [replace(batch, teacher=decoder.act(batch)) for batch in (first, second)]
+    both, (action,) = join(batches, [decoder.act(batch) for batch in batches])
+    assert imitation_terms(action, both, {"distillation": 1.0})["distillation"].item() == 0
+    batches[0] = replace(first, teacher=first.action)
+    one, (action,) = join(batches, [decoder.act(batch) for batch in batches])
+    assert imitation_terms(action, one, {"distillation": 1.0})["distillation"].item() > 0.1
 
 
 def test_the_subspace_has_potential_in_its_basin_and_drift_outside():

@@ -1,12 +1,14 @@
 """The integrators against exact solutions, with their order of convergence."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ghost.dynamics.integrators import euler, hamiltonian, rollout
+from ghost.dynamics.integrators import euler, hamiltonian, rollout, steps_to_converge
 
 
 def nothing(z):
@@ -84,3 +86,9 @@ def test_rollout_keeps_the_start_and_every_step():
     trajectory = rollout(lambda z: z, np.array(1.0), 0.5, 3)
     assert trajectory == pytest.approx([1.0, 1.5, 2.25, 3.375])
     assert trajectory[1] == euler(lambda z: z, np.array(1.0), 0.5)
+
+
+def test_steps_to_converge_wants_it_to_stay():
+    assert steps_to_converge(np.array([2.0, 0.1, 0.3, 0.1, 0.0]), 0.15) == 3
+    assert steps_to_converge(np.array([0.1, 0.1]), 0.15) == 0
+    assert math.isnan(steps_to_converge(np.array([2.0, 0.1, 0.3]), 0.15))

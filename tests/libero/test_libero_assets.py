@@ -111,4 +111,4 @@ def test_the_hub_is_asked_once_and_its_absence_is_one_line(tree, tmp_path_factor
     assert in_another_process(endpoint, cache).stdout == done.stdout  # without the hub, from the cache
     done = in_another_process(endpoint, tmp_path_factory.mktemp("empty"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "lerobot/libero-assets is not to be had from the hub" in done.stderr
+    assert "cannot download lerobot/libero-assets from the hub" in done.stderr

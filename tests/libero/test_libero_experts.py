@@ -6,7 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from ghost.libero.assets import primitive_assets
 from ghost.libero.environment import Environment
-from ghost.libero.experts import GRASP, PHASES, PLACE, REACH, _turn, expert
+from ghost.libero.experts import PHASES, expert
+from ghost.libero.hand import Phase, turn_to
 from ghost.libero.tasks import THINGS, Look
 
 pytest_plugins = ("libero_fixtures",)
@@ -33,8 +34,8 @@ def test_the_book_into_the_caddy():
     env = Environment(5, primitive_assets())
     done, phases = attempt(env, 5, 41)
     assert done
-    assert phases[0] == REACH
-    assert GRASP in phases
+    assert phases[0] == Phase.REACH
+    assert Phase.GRASP in phases
     assert set(phases) <= set(range(len(PHASES)))
     recovered, _ = attempt(env, 5, 42, push_at=12)
     assert recovered
@@ -60,7 +61,7 @@ def test_the_turn_is_that_of_scipy(seed):
     hand = Rotation.random(rng=rng)
     wanted = Rotation.from_euler("x", tilt) * Rotation.from_euler("z", yaw) * Rotation.from_matrix(DOWN)
     look = Look(np.zeros(3), hand.as_matrix(), np.zeros(2), np.zeros(2), np.zeros((len(THINGS), 9)), np.zeros(3))
-    assert _turn(look, yaw, tilt) == pytest.approx((wanted * hand.inv()).as_rotvec(), abs=1e-12)
+    assert turn_to(look, yaw, tilt) == pytest.approx((wanted * hand.inv()).as_rotvec(), abs=1e-12)
 
 
 def test_the_axes_of_a_thing_are_a_rotation():
@@ -78,7 +79,7 @@ BASKET, SAUCE = (0.0, 0.25, 0.43), (0.1, 0.0, 0.475)
 def test_a_can_is_done_wherever_it_lies_in_the_basket_but_not_on_its_rim(x, y, z, part):
     soup = np.add(BASKET, (x, y, z))
     intent = expert(0, seen((0.0, 0.0, 0.7), 0.08, alphabet_soup=soup, tomato_sauce=SAUCE, basket=BASKET))
-    assert intent.phase == 4 * part + REACH
+    assert intent.phase == 4 * part + Phase.REACH
 
 
 def test_what_was_put_down_is_left_straight_up():
@@ -86,7 +87,7 @@ def test_what_was_put_down_is_left_straight_up():
     hand = np.add(soup, (0.0, 0.0, 0.01))
     opening = {"alphabet_soup": soup, "tomato_sauce": SAUCE, "basket": BASKET}
     letting_go = expert(0, seen(np.add(hand, (0.01, 0.0, 0.0)), 0.064, **opening))
-    assert (letting_go.phase, letting_go.action[6]) == (PLACE, -1)
+    assert (letting_go.phase, letting_go.action[6]) == (Phase.PLACE, -1)
     left = expert(0, seen(hand, 0.075, **opening))
     assert left.action[:2] == pytest.approx(0)
     assert left.action[2] > 0.5

@@ -8,8 +8,9 @@ import pytest
 
 from ghost.libero.assets import package_folder, primitive_assets
 from ghost.libero.environment import Environment
+from ghost.libero.shapes import ring
 from ghost.libero.tasks import TASKS
-from ghost.libero.things import THINGS, ring
+from ghost.libero.things import THINGS
 
 pytest_plugins = ("libero_fixtures",)
 

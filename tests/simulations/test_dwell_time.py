@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghost.dynamics import normal_form
+from ghost.dynamics.normal_form import passage_time
 from ghost.runs.progress import Progress
 from ghost.simulations.dwell_time import Settings, run
 
@@ -42,7 +42,7 @@ def test_slopes_are_minus_one_half(rows):
 
 
 def test_measured_passage_is_the_exact_one_for_the_finite_window(outcome):
-    exact = [normal_form.passage_time(mu, -100.0, 100.0) for mu in outcome.arrays["normal_form/mu"]]
+    exact = [passage_time(mu, -100.0, 100.0) for mu in outcome.arrays["normal_form/mu"]]
     np.testing.assert_allclose(outcome.arrays["normal_form/dwell"], exact, rtol=1e-7)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ghost.runs.progress import Progress
-from ghost.simulations.switch_speed import Settings, run, steps_to_converge
+from ghost.simulations.switch_speed import Settings, run
 
 SETTINGS = Settings(
     stiffness=0.3,
@@ -76,12 +76,6 @@ def test_the_exact_flow_contracts_fastest_in_the_basin():
     slowest = ratio.argmax()
     assert ratio[0] < ratio[slowest]
     assert np.all(np.diff(ratio[slowest:]) < 0)
-
-
-def test_steps_to_converge_wants_it_to_stay():
-    assert steps_to_converge(np.array([2.0, 0.1, 0.3, 0.1, 0.0]), 0.15) == 3
-    assert steps_to_converge(np.array([0.1, 0.1]), 0.15) == 0
-    assert math.isnan(steps_to_converge(np.array([2.0, 0.1, 0.3]), 0.15))
 
 
 def test_same_bytes_twice(measured):

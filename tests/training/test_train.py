@@ -216,9 +216,9 @@ def test_a_state_of_other_settings_is_not_used(features, tmp_path, monkeypatch):
 
 def test_early_stopping_looks_at_validation_only(features, monkeypatch):
     run = fit(features, GHOST | TRAINING | {"validation_share": 0.2, "patience": 3, "epochs": 30})
-    assert len(run.rows) == 36
-    assert len(run.validation_rows) == 9
-    assert not set(run.rows.tolist()) & set(run.validation_rows.tolist())
+    assert len(run.places) == 36
+    assert len(run.validation_places) == 9
+    assert not set(run.places.tolist()) & set(run.validation_places.tolist())
     seen = []
     step = run.step
     monkeypatch.setattr(
@@ -236,13 +236,13 @@ def test_early_stopping_looks_at_validation_only(features, monkeypatch):
     values = {(m.condition, m.metric): m.value for m in run.outcome().measured}
     assert values["train", "kept_epoch"] == 4
     assert values["validation", "mse"] == 3.0
-    held_back = set(run.samples.state[run.validation_rows, 0].tolist())
+    held_back = set(run.samples.state[run.validation_places, 0].tolist())
     assert not held_back & set(seen)  # never trained on
 
 
 def test_validation_is_the_error_of_the_actions_without_noise_or_dropout(features):
     run = fit(features, GHOST | TRAINING | {"validation_share": 0.2, "dropout": 0.5, "noise": 1.0})
-    batch = run.samples.batch(run.validation_rows)
+    batch = run.samples.batch(run.validation_places)
     run.decoder.eval()
     expected = (run.decoder.act(batch) - batch.action)[..., :4].square().mean().item()
     assert run.validate() == pytest.approx(expected)
@@ -251,9 +251,9 @@ def test_validation_is_the_error_of_the_actions_without_noise_or_dropout(feature
 
 def test_whole_episodes_are_held_back_where_the_split_is_by_episode(features):
     run = fit(features, GHOST | TRAINING | {"split": "episode", "validation_share": 0.25})
-    train_episodes = set(run.samples.episode[run.rows.numpy()])
-    assert not train_episodes & set(run.samples.episode[run.validation_rows.numpy()])
-    assert len(run.validation_rows) == 12
+    train_episodes = set(run.samples.episode[run.places.numpy()])
+    assert not train_episodes & set(run.samples.episode[run.validation_places.numpy()])
+    assert len(run.validation_places) == 12
 
 
 # --------------------------------------------------------------------------------------------------- distillation
@@ -371,7 +371,7 @@ def test_no_setting_is_both_the_decoders_and_the_trainings():
 def test_the_learning_rate_falls_by_half_a_cosine(features):
     settings = {**TRAINING, "epochs": 4, "final_rate": 0.1}
     running = fit(features, settings)
-    steps = 4 * -(-len(running.rows) // running.training.batch_size)
+    steps = 4 * -(-len(running.places) // running.training.batch_size)
     rates = []
     for done in (0, steps // 2, steps):
         running.steps[0].fill_(done)

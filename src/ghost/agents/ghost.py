@@ -5,24 +5,25 @@
     z^(k+1) = z^(k) + dt (-∇U(z^(k); e) + b(z^(k); e))      `steps` times
     action  = decode(z^(n))
 
-It has no memory: what it does next depends on where it is and what it is told. Linear E, and one hidden width for all
-else, two hidden layers in U and one in b, as in `ghost.decoders.ghost`.
+It has no memory: its next action depends on where it is and on the goal. E is linear; everything else has one hidden
+width. U has two hidden layers and b has one, as in `ghost.decoders.ghost`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
 from ghost.decoders.context import Mlp
+from ghost.decoders.contract import Terms, Weights
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
 from ghost.runs.records import Run
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, positive
 
 TERMS = ("bc",)
 
@@ -37,8 +38,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "d_latent", "d_context", "steps")
-        if not self.dt > 0:
-            raise ValueError(f"dt must be positive, got {self.dt}")
+        positive(self, "dt")
 
 
 def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
@@ -61,17 +61,11 @@ class Decoder(nn.Module):
         """[B, d_o], [B, d_c] -> [B, d_a]."""
         e = self.embed(context)
         potential, drift = self.potential.at(e), self.drift.at(e)
-        z = rollout(
-            lambda z: drift(z) - potential.gradient(z),
-            self.encoder(torch.cat([observation, context], dim=-1)),
-            self.settings.dt,
-            self.settings.steps,
-        )
+        start = self.encoder(torch.cat([observation, context], dim=-1))
+        z = rollout(lambda z: drift(z) - potential.gradient(z), start, self.settings.dt, self.settings.steps)
         return torch.as_tensor(self.decode(z[-1]))
 
-    def loss_terms(
-        self, batch: Window, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Window, weights: Weights, generator: Generator | None = None) -> Terms:
         seen = batch.seen
         predicted = self(seen.observation.flatten(0, 1), seen.context.flatten(0, 1))
         return {"bc": imitation_error(predicted.view_as(batch.target), batch)}

@@ -1,17 +1,27 @@
-"""The encoder of the agents that look back: tokens, one a step, attend to those of the last `window` steps.
+"""The encoder of the agents that look back. Each step is one token, which attends to those of the last `window` steps.
 
-B agents, L steps, W window, d width. A token sums the embeddings of what was seen before the step (observation and
-context, last action, last reward) and a learned position, counted modulo the window. So a token never changes once it
-is there, and acting needs one new token a step: keys and values of the last W steps stay in a ring. Windows of training
-and steps of acting are the same function (a test compares them).
+B agents, L steps, W window, d width. A token is the sum of three embeddings (observation and context, last action, last
+reward) and of a learned position, counted modulo the window. So a token never changes once it is made, and each step of
+acting needs one new token: a ring keeps the keys and values of the last W steps. Training on windows and acting step by
+step compute the same function (a test compares them).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ghost.data.trajectories import Seen, Sizes
+from ghost.runs.settings import at_least_one
+
+
+def check_history(settings: Any) -> None:
+    """Check the settings of an agent that looks back."""
+    at_least_one(settings, "d_model", "d_ff", "layers", "heads", "window", "stride")
+    if settings.d_model % settings.heads:
+        raise ValueError(f"d_model = {settings.d_model} must be a multiple of heads = {settings.heads}")
 
 
 class Memory:
@@ -43,17 +53,19 @@ class Layer(nn.Module):
 
 
 class HistoryEncoder(nn.Module):
-    def __init__(self, sizes: Sizes, outputs: int, *, d: int, heads: int, d_ff: int, layers: int, window: int) -> None:
+    def __init__(self, settings: Any, sizes: Sizes, outputs: int) -> None:
+        """The settings are those that `check_history` checks."""
         super().__init__()
-        self.window, self.heads = window, heads
+        s, d = settings, settings.d_model
+        self.window, self.heads = s.window, s.heads
         self.see = nn.Linear(sizes.d_observation + sizes.d_context, d)
         self.last_action, self.last_reward = nn.Linear(sizes.d_action, d), nn.Linear(1, d)
-        self.position = nn.Parameter(0.02 * torch.randn(window, d))
-        self.layers: list[Layer] = nn.ModuleList(Layer(d, heads, d_ff) for _ in range(layers))  # type: ignore[assignment]
+        self.position = nn.Parameter(0.02 * torch.randn(s.window, d))
+        self.layers: Any = nn.ModuleList(Layer(d, s.heads, s.d_ff) for _ in range(s.layers))
         self.norm, self.out = nn.LayerNorm(d), nn.Linear(d, outputs)
 
     def tokens(self, seen: Seen) -> Tensor:
-        """[B, (L,) d], the position left out."""
+        """[B, (L,) d], without the position."""
         given = torch.cat([seen.observation, seen.context], dim=-1)
         return torch.as_tensor(
             self.see(given) + self.last_action(seen.last_action) + self.last_reward(seen.last_reward[..., None])
@@ -77,7 +89,9 @@ class HistoryEncoder(nn.Module):
     def step(self, memory: Memory, seen: Seen) -> Tensor:
         """One step [B, ...]: [B, outputs]."""
         place = memory.t % self.window
-        mask = (torch.arange(self.window, device=self.position.device) <= memory.t)[None]  # the ring fills up once
+        mask = (torch.arange(self.window, device=self.position.device) <= memory.t)[
+            None
+        ]  # at first the ring is not full
         x = (self.tokens(seen) + self.position[place])[:, None]  # [B, 1, d]
         for layer, ring in zip(self.layers, memory.ring, strict=True):
             q, k, v = layer.project(x)

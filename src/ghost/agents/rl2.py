@@ -1,33 +1,35 @@
 """RL²: a recurrent agent that learns, by reward alone, to look for the goal while it acts. B agents, L steps, C chunk.
 
-Its input is what it sees, its last move and its last reward; what it finds out stays in its recurrent state for the
-episode. It is not told the goal (`told`). A GRU of width 128 and linear heads for the action and the value; moves have
-one of `bins` values along each axis, in the input as in the output. With 4 + 6 + 1 inputs these are 55,047 parameters.
-Normal distributions, two means and two deviations, in place of the three probabilities an axis would make the published
-54,533; but one deviation for all situations must serve the search and the standing still, and training got nowhere.
+Its inputs are its observation, its last move and its last reward. What it finds out stays in its recurrent state during
+the episode. It does not know the goal (unless `told`). It has a GRU of width 128 and linear heads for the action and
+the value. Moves have one of `bins` values along each axis, in the input and in the output. With 4 + 6 + 1 inputs it has
+55,047 parameters. Normal distributions, with two means and two deviations in place of the probabilities, would give the
+published 54,533. But then one deviation must serve both the search and the standing still, and training got nowhere.
 
-Training is proximal policy optimisation, in the one loop there is (`ghost.steps.train.Fit`): before every epoch the agent
-acts in new episodes (`Rollouts.prepare`), whose chunks of C steps are then the samples of that epoch, each with the
-recurrent state that its first step had. Values are kept as shares of the largest return, so that they are of order one.
-At first the goals lie near the start, then farther and farther away (`growth`): from the benchmark's own episodes
-alone, where an untrained agent hardly ever meets a goal, it learnt nothing in a hundred epochs.
+Training is proximal policy optimisation, in the same loop as all training. Before every epoch the agent acts in new
+episodes (`Rollouts.prepare`). Their chunks of C steps are the samples of that epoch, each with the recurrent state
+before its first step. Values are shares of the largest return, so that they are of order one. At first the goals lie
+near the start, then farther and farther away (`growth`). Without this the agent learnt nothing in a hundred epochs,
+because an untrained agent hardly ever meets a goal in the benchmark's own episodes.
 
 Where there are demonstrations (Meta-World) the same network imitates them instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
+from ghost.agents.bins import draw_action, nearest_bin
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
+from ghost.decoders.contract import Terms, Weights
 from ghost.environments.dark_room import DarkRoom, Episodes, draw_episodes, rules_of, scaled
 from ghost.runs.records import Run
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, positive
 
 TERMS = ("objective",)
 
@@ -36,24 +38,23 @@ TERMS = ("objective",)
 class Settings:
     size: int = 20  # of the room in which it learns
     hidden: int = 128
-    bins: int = 3  # values of the last move along each axis; 0: the last action as it is
-    told: bool = False  # the goal or the task
+    bins: int = 3  # values of a move along each axis; 0: actions are continuous
+    told: bool = False  # whether it knows the goal or the task
     chunk: int = 50  # C, the steps through which gradients flow
-    episodes: int = 128  # acted before every epoch
+    episodes: int = 128  # new ones before every epoch
     discount: float = 0.97
     trace: float = 0.95  # λ of the advantages
     clip: float = 0.2
     value_weight: float = 0.5
     entropy_weight: float = 0.01
-    growth: float = 0.6  # share of the training after which goals may lie anywhere; 0: from the beginning
+    growth: float = 0.6  # share of the training after which goals may lie anywhere; 0: from the start
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "chunk", "episodes")
+        positive(self, "clip")
         for name in ("discount", "trace"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in (0, 1), got {getattr(self, name)}")
-        if not self.clip > 0:
-            raise ValueError(f"clip must be positive, got {self.clip}")
         if not 0 <= self.growth <= 1:
             raise ValueError(f"growth must lie in [0, 1], got {self.growth}")
         if self.bins < 0 or self.bins == 1:
@@ -61,10 +62,8 @@ class Settings:
 
 
 def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Rollouts | Windows:
-    """Its own episodes in the Dark Room, or windows of demonstrations where there are any."""
-    if runs:
-        return Windows(runs[0], settings.chunk, settings.chunk)
-    return Rollouts(settings, seed)
+    """Windows of demonstrations where there are any, else its own episodes in the Dark Room."""
+    return Windows(runs[0], settings.chunk, settings.chunk) if runs else Rollouts(settings)
 
 
 class Memory:
@@ -86,34 +85,23 @@ class Decoder(nn.Module):
     def inputs(self, seen: Seen) -> Tensor:
         """[B, L, ...] -> [B, L, inputs]."""
         s = self.settings
-        context = seen.context if s.told else torch.zeros_like(seen.context)
+        known = seen if s.told else seen.without_context()
         last = seen.last_action
         if s.bins:
-            last = nn.functional.one_hot(self.bin(last), s.bins).flatten(-2).to(context.dtype)
-        return torch.cat([seen.observation, context, last, seen.last_reward[..., None]], dim=-1)
-
-    def bin(self, action: Tensor) -> Tensor:
-        """The nearest of the values along each axis: [..., d_a] -> [..., d_a] int64."""
-        return ((action.clamp(-1, 1) + 1) / 2 * (self.settings.bins - 1)).round().long()
+            last = nn.functional.one_hot(nearest_bin(last, s.bins), s.bins).flatten(-2).to(known.context.dtype)
+        return torch.cat([seen.observation, known.context, last, seen.last_reward[..., None]], dim=-1)
 
     def log_chances(self, features: Tensor) -> Tensor:
-        """Of each value along each axis: [..., hidden] -> [..., d_a, bins]."""
+        """The log chance of each value along each axis: [..., hidden] -> [..., d_a, bins]."""
         logits = torch.as_tensor(self.action(features))
         return logits.view(*logits.shape[:-1], -1, self.settings.bins).log_softmax(dim=-1)
 
-    def draw(self, log_chances: Tensor, noise: Tensor) -> Tensor:
-        """An action [B, d_a] by noise [B, d_a] in [0, 1)."""
-        bins = self.settings.bins
-        drawn = (noise[..., None] > log_chances.exp().cumsum(dim=-1)).sum(dim=-1).clamp(max=bins - 1)
-        return 2 * drawn / (bins - 1) - 1
-
     def log_probability(self, log_chances: Tensor, action: Tensor) -> Tensor:
         """[..., d_a, bins], [..., d_a] -> [...]."""
-        return log_chances.gather(-1, self.bin(action)[..., None])[..., 0].sum(dim=-1)
+        chosen = nearest_bin(action, self.settings.bins)[..., None]
+        return log_chances.gather(-1, chosen)[..., 0].sum(dim=-1)
 
-    def loss_terms(
-        self, batch: Experience | Window, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Experience | Window, weights: Weights, generator: Generator | None = None) -> Terms:
         if isinstance(batch, Window):
             features, _ = self.gru(self.inputs(batch.seen), self.begin(len(batch)).state)
             return {"objective": imitation_error(self.action(features), batch)}
@@ -131,17 +119,13 @@ class Decoder(nn.Module):
 
     def act(self, memory: Memory, seen: Seen, noise: Tensor) -> Tensor:
         features = self.advance(memory, seen)
-        return (
-            self.draw(self.log_chances(features), noise)
-            if self.settings.bins
-            else torch.as_tensor(self.action(features))
-        )
+        if self.settings.bins:
+            return draw_action(self.log_chances(features).exp(), noise)
+        return torch.as_tensor(self.action(features))
 
     def advance(self, memory: Memory, seen: Seen) -> Tensor:
         """One step of the recurrence [B, ...]: features [B, hidden]."""
-        one = Seen(
-            seen.observation[:, None], seen.context[:, None], seen.last_action[:, None], seen.last_reward[:, None]
-        )
+        one = seen.map(lambda x: x[:, None])
         features, memory.state = self.gru(self.inputs(one), memory.state)
         return torch.as_tensor(features[:, 0])
 
@@ -151,13 +135,13 @@ class Decoder(nn.Module):
 
 @dataclass(frozen=True)
 class Experience:
-    """Chunks of C steps that the agent lived through, and what came of them."""
+    """Chunks of C steps that the agent has acted, with what followed from them."""
 
     seen: Seen  # [B, C, ...]
     action: Tensor  # [B, C, d_a]
-    log_probability: Tensor  # [B, C], when it was done
+    log_probability: Tensor  # [B, C], of the action when it was taken
     advantage: Tensor  # [B, C], standardised
-    outlook: Tensor  # [B, C], the return to be expected from here, as a share of the largest
+    outlook: Tensor  # [B, C], the expected return from here, as a share of the largest
     state: Tensor  # [1, B, hidden], before the first step
 
     def __len__(self) -> int:
@@ -165,12 +149,12 @@ class Experience:
 
 
 class Rollouts:
-    """Episodes that the agent acts anew before every epoch; the samples of `ghost.steps.train.Fit`."""
+    """The samples of the training loop: chunks of episodes that the agent acts anew before every epoch."""
 
     sizes = Sizes(2, 2, 2)
     device = "cpu"
 
-    def __init__(self, settings: Settings, seed: int) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings, self.rules = settings, rules_of(settings.size)
         if self.rules.steps % settings.chunk:
             raise ValueError(f"chunk = {settings.chunk} must divide the {self.rules.steps} steps of an episode")
@@ -181,7 +165,7 @@ class Rollouts:
     def __len__(self) -> int:
         return len(self.episode)
 
-    def rows(self) -> Tensor:
+    def places(self) -> Tensor:
         return torch.arange(len(self))
 
     @torch.no_grad()
@@ -192,16 +176,16 @@ class Rollouts:
         episodes = self.draw_episodes(seed, done)
         room, memory = DarkRoom(self.rules, episodes), decoder.begin(s.episodes)
         action, reward = torch.zeros(s.episodes, 2), torch.zeros(s.episodes)
-        told = torch.zeros(s.episodes, 2)  # nothing
+        no_goal = torch.zeros(s.episodes, 2)
         noise = torch.from_numpy(episodes.noise)
         states, lived = [], []
         for t in range(steps):
             if t % s.chunk == 0:
                 states.append(memory.state[0])  # [B, hidden]
-            seen = Seen(torch.from_numpy(scaled(room.position, self.rules.size)), told, action, reward)
+            seen = Seen(torch.from_numpy(scaled(room.position, self.rules.size)), no_goal, action, reward)
             features = decoder.advance(memory, seen)
             log_chances, value = decoder.log_chances(features), decoder.value(features)[:, 0]
-            action = decoder.draw(log_chances, noise[t])
+            action = draw_action(log_chances.exp(), noise[t])
             reward = torch.from_numpy(room.step(action.numpy())).float()
             log_probability = decoder.log_probability(log_chances, action)
             lived.append((*vars(seen).values(), action, log_probability, value, reward))
@@ -215,7 +199,7 @@ class Rollouts:
         )
 
     def draw_episodes(self, seed: int, done: float) -> Episodes:
-        """New episodes; until `growth` the goals of each lie within some number of moves from the start."""
+        """New episodes. Before `growth` the goals of each lie within some number of moves from the start."""
         s, size = self.settings, self.rules.size
         episodes = draw_episodes(self.rules, range(s.episodes), seed=seed)
         if done >= s.growth:
@@ -226,30 +210,23 @@ class Rollouts:
         return replace(episodes, goals=np.clip(size // 2 + offset, 0, size - 1))
 
     def advantages(self, reward: Tensor, value: Tensor) -> Tensor:
-        """Generalised advantages [B, T]; after the last step there is nothing."""
+        """Generalised advantages [B, T]. After the last step the value is zero."""
         s = self.settings
-        found = torch.zeros_like(reward)
-        ahead = torch.zeros(len(reward))
+        later = nn.functional.pad(value[:, 1:], (0, 1))
+        surprise = reward + s.discount * later - value
+        found, ahead = torch.zeros_like(reward), torch.zeros(len(reward))
         for t in reversed(range(reward.shape[1])):
-            later = value[:, t + 1] if t + 1 < reward.shape[1] else torch.zeros(len(reward))
-            ahead = reward[:, t] + s.discount * later - value[:, t] + s.discount * s.trace * ahead
+            ahead = surprise[:, t] + s.discount * s.trace * ahead
             found[:, t] = ahead
         return found
 
-    def batch(self, rows: Tensor) -> Experience:
+    def batch(self, places: Tensor) -> Experience:
+        """The chunks at these places [B]."""
         e = self.all
         if e is None:
             raise ValueError("no episodes yet: prepare comes first")
-        seen = Seen(e.seen.observation[rows], e.seen.context[rows], e.seen.last_action[rows], e.seen.last_reward[rows])
-        return replace(
-            e,
-            seen=seen,
-            action=e.action[rows],
-            log_probability=e.log_probability[rows],
-            advantage=e.advantage[rows],
-            outlook=e.outlook[rows],
-            state=e.state[:, rows],
-        )
+        steps = {name: x[places] for name, x in vars(e).items() if name not in ("seen", "state")}
+        return Experience(seen=e.seen.map(lambda x: x[places]), state=e.state[:, places], **steps)
 
     def _cut(self, x: Tensor) -> Tensor:
         """[B, T, ...] -> [B chunks, C, ...]."""

@@ -1,22 +1,21 @@
-"""The Transformer baseline: told the goal like Ghost, and it sees the last 150 steps with their rewards. L steps.
+"""The Transformer baseline: it knows the goal, like Ghost, and sees the last 150 steps with their rewards. L steps.
 
-Two pre-norm encoder layers of width 128, feed-forward 512. Embeddings of observation and context (5 rows of 128), last
-action (3), last reward (2), 150 positions and the last normalisation (2) are the 162 rows that the published 417,538
-parameters leave. Heads are not published: 4.
+It has two pre-norm encoder layers of width 128 with feed-forward 512. The published 417,538 parameters leave 162
+vectors of width 128: the embeddings of observation and context (5), last action (3) and last reward (2), the 150
+positions and the last normalisation (2). The paper gives no heads; we take 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
-from ghost.agents.history import HistoryEncoder, Memory
+from ghost.agents.history import HistoryEncoder, Memory, check_history
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
+from ghost.decoders.contract import Terms, Weights
 from ghost.runs.records import Run
-from ghost.runs.settings import at_least_one
 
 TERMS = ("bc",)
 
@@ -28,12 +27,10 @@ class Settings:
     layers: int = 2
     heads: int = 4
     window: int = 150  # W, the steps it looks back
-    stride: int = 50  # between windows of training: positions wrap around at different places
+    stride: int = 50  # between training windows, so that the positions wrap around at different places
 
     def __post_init__(self) -> None:
-        at_least_one(self, "d_model", "d_ff", "layers", "heads", "window", "stride")
-        if self.d_model % self.heads:
-            raise ValueError(f"d_model = {self.d_model} must be a multiple of heads = {self.heads}")
+        check_history(self)
 
 
 def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
@@ -44,15 +41,10 @@ def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
 class Decoder(nn.Module):
     def __init__(self, settings: Settings, sizes: Sizes) -> None:
         super().__init__()
-        s = self.settings = settings
-        self.sizes = sizes
-        self.history = HistoryEncoder(
-            sizes, sizes.d_action, d=s.d_model, heads=s.heads, d_ff=s.d_ff, layers=s.layers, window=s.window
-        )
+        self.settings, self.sizes = settings, sizes
+        self.history = HistoryEncoder(settings, sizes, sizes.d_action)
 
-    def loss_terms(
-        self, batch: Window, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Window, weights: Weights, generator: Generator | None = None) -> Terms:
         return {"bc": imitation_error(self.history(batch.seen, batch.start), batch)}
 
     def begin(self, agents: int) -> Memory:

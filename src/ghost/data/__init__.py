@@ -1,1 +1,1 @@
-"""Demonstrations and what is drawn from them: LeRobot-format data sets, the dual-arm stand-in, the feature cache."""
+"""Demonstrations and samples of them: LeRobot-format data sets, made data sets, the feature cache."""

@@ -1,7 +1,7 @@
 """Demonstrations in the Dark Room: an expert that knows the goal takes the shortest way. N episodes, T steps.
 
-The goal jumps every few steps, so that an episode is not mostly standing still, and some moves go wrong at random: an
-agent that learns from them has seen how to come back. What is to be learnt (`target`) is always the right move.
+The goal jumps every few steps, so that an episode is not mostly standing still. Some moves go wrong at random, so that
+an agent sees how to come back. The move to learn (`target`) is always the right one. Nothing here is a stand-in.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ghost.environments.dark_room import rules_of, scaled, shortest_way
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, below_one
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "size", "episodes", "switch_every")
-        if not 0 <= self.wrong_share < 1:
-            raise ValueError(f"wrong_share must lie in [0, 1), got {self.wrong_share}")
-
-
-def stand_ins() -> list[str]:
-    """None: the expert is exact."""
-    return []
+        below_one(self, "wrong_share")
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:

@@ -1,29 +1,27 @@
-"""The dual-arm stand-in: a LeRobot v3.0 data set in the place of the authors' 2,196 private episodes.
+"""The dual-arm stand-in: a LeRobot v3.0 data set in place of the authors' 2,196 private episodes.
 
-    python -m ghost.steps.make_demos --row '{...}' --out data/<scale>/runs/dual_arm/manifest.json
+It was DESIGNED AND FROZEN before any decoder was compared on it, and it is never tuned to make one of them win. Only an
+error in what it claims below may change it, never a result. Numbers measured on it say how the pipeline and the
+decoders behave on data of this shape. They never reproduce a published number.
 
-DESIGNED AND FROZEN before any decoder was compared on it. It is never tuned to make one of them win: what may change
-it is a fault in what it claims below, not a result. Numbers measured on it say how the pipeline and the decoders behave
-on data of this shape, and never reproduce a published one.
+From the paper it takes ten tasks and their names, five scene types, the number of episodes, 17 action dimensions (7
+left arm, 1 left gripper, 7 right arm, 1 right gripper, 1 lift), a lift command that is nearly always -1, and min-max
+normalised values. The rest is invented:
 
-What it takes from the paper: ten tasks and their names, five scene types, the number of episodes, 17 action dimensions
-(7 left arm, 1 left gripper, 7 right arm, 1 right gripper, 1 lift), a lift command that is -1 nearly always, min-max
-normalised values. The rest is made up:
-
-* An episode brings one object to one target. Its hand moves through four sub-phases (approach, grasp, lift, place),
-  each a minimum-jerk movement; the gripper snaps shut inside the grasp, and open at the end of the place.
-* Objects and targets lie elsewhere in every episode. A fixed random smooth map per arm (the robot: `robot_seed`, the
-  same for every seed of the data) turns hand position and wrist angle into its seven joints.
-* There is more than one way to act: which arm (the nearer one is likelier), and from which of two sides (most tasks: a
-  coin). The demonstrator's choice is drawn per episode and shown to nobody before the arm moves.
-* Tasks differ in how much all this varies: Take_book is stereotyped, Tidy_conf_room diffuse (`TASKS`).
-* action[t] is the command for the next step; the state is what the sensors say now, with a little noise; a gripper
+* An episode brings one object to one target. The hand moves through four sub-phases (approach, grasp, lift, place),
+  each a minimum-jerk movement. The gripper snaps shut during the grasp and open at the end of the place.
+* Objects and targets lie elsewhere in every episode. For each arm a fixed random smooth map turns hand position and
+  wrist angle into seven joints. This is the robot: `robot_seed` draws it, the same for every seed of the data.
+* There is more than one way to act: with either arm (the nearer one is likelier), and from either of two sides (in most
+  tasks by a coin). The choice is drawn per episode, and no observation shows it before the arm moves.
+* Tasks differ in how much all this varies: Take_book varies little, Tidy_conf_room much (`TASKS`).
+* action[t] is the command for the next step. The state is what the sensors measure now, with a little noise. A gripper
   takes a few steps to follow its command.
-* There are no videos. observation.scene.* hold what a camera would show instead: noisy positions of object, target,
-  two distractors and both hands, how far the grippers are open, the lighting. The stand-in backbone sees nothing else.
+* There are no videos. observation.scene.* hold what a camera would show: noisy positions of object, target, two
+  distractors and both hands, how far the grippers are open, the lighting. The stand-in backbone sees nothing else.
 
-meta/normalisation.json has the raw values of -1 and 1: joints by the smallest and largest of the whole data set,
-grippers and lift by their travel. `way/*` in meta/episodes tells the hidden choices, for tests and plots only.
+meta/normalisation.json has the raw values of -1 and 1: for joints the smallest and largest of the whole data set, for
+grippers and lift their travel. `way/*` in meta/episodes hold the hidden choices, for tests and plots only.
 """
 
 from __future__ import annotations
@@ -38,10 +36,10 @@ from ghost.data.lerobot import ACTION, STATE
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.files import write_json
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least, at_least_one, not_negative
 
 STAND_IN = "dual-arm data set"
-FOLDER = "dataset"  # of the data set, in the run's folder
+FOLDER = "dataset"  # below the run's folder
 
 ARM = (*range(7), *range(8, 15))  # action dimensions, also those of the state
 GRIPPER = (7, 15)
@@ -52,24 +50,24 @@ PHASES = ("approach", "grasp", "lift", "place")
 GRIPPER_TRAVEL_M = (0.0, 0.08)  # shut, open
 LIFT_TRAVEL_M = (0.0, 0.4)
 TRAVELS = ((GRIPPER, GRIPPER_TRAVEL_M), (LIFT, LIFT_TRAVEL_M))
-HOMES = np.array([[-0.5, -0.6, 0.3], [0.5, -0.6, 0.3]])  # of the left and the right hand; the table is [-1, 1]²
+HOMES = np.array([[-0.5, -0.6, 0.3], [0.5, -0.6, 0.3]])  # of the left and the right hand; the desk is [-1, 1]²
 
 
 @dataclass(frozen=True)
 class Task:
-    """How one task is done, and how much that varies; all drawn per episode."""
+    """How one task is done, and how much that varies from episode to episode."""
 
     name: str
     scene: str
     object_at: tuple[float, float, float]
     target_at: tuple[float, float, float]
-    spread: float  # half-width of where objects and targets lie
-    nearer_arm: float  # how surely the arm on the object's side is taken: 0 a coin, large always
-    one_side: float  # how often the hand comes from the right: 0.5 a coin, 1 always
+    spread: float  # half-width of the region in which object and target lie
+    nearer_arm: float  # how surely the arm on the object's side acts: 0 is a coin, a large value always
+    one_side: float  # how often the hand comes from the right
     tempo: float  # relative spread of the sub-phases' durations
-    style: float  # how far the hand's path bulges, another way each time
+    style: float  # how far the hand's path bulges, in a random direction
     support: float  # how far the other hand comes along
-    shelf: float = 0.0  # share of episodes whose target stands so high that the lift must rise
+    shelf: float = 0.0  # share of episodes with a target so high that the lift must rise
 
 
 TASKS = (
@@ -85,8 +83,8 @@ TASKS = (
     Task("Make_toast", "kitchen", (-0.6, 0.2, 0.1), (-0.1, 0.2, 0.2), 0.20, 4.0, 0.7, 0.10, 0.05, 0.3),
 )
 SCENES = tuple(dict.fromkeys(task.scene for task in TASKS))
-SHARES = np.array([0.4, 0.15, 0.15, 0.3])  # of an episode's time, per phase
-SHUTS_AT, OPENS_AT = 0.6, 0.85  # when, within the grasp and the place
+SHARES = np.array([0.4, 0.15, 0.15, 0.3])  # of the episode's time, for each phase
+SHUTS_AT, OPENS_AT = 0.6, 0.85  # as shares of the grasp and of the place
 
 
 @dataclass(frozen=True)
@@ -94,24 +92,17 @@ class Settings:
     episodes: int
     steps: int  # of an episode, on average
     fps: int
-    robot_seed: int  # draws the kinematic maps: another robot
+    robot_seed: int  # draws the kinematic maps, that is, the robot
     state_noise: float  # of the joint sensors, where 1 is about half their range
-    scene_noise: float  # of the positions that the camera shows; the table is 2 wide
+    scene_noise: float  # of the positions that the camera shows; the desk is 2 wide
     episodes_per_file: int
 
     def __post_init__(self) -> None:
         if self.episodes < len(TASKS):
-            raise ValueError(f"episodes must be at least {len(TASKS)}, one a task, got {self.episodes}")
-        if self.steps < 20:
-            raise ValueError(f"steps must be at least 20, five a sub-phase, got {self.steps}")
+            raise ValueError(f"episodes must be at least {len(TASKS)}, one per task, got {self.episodes}")
+        at_least(20, self, "steps")  # five per sub-phase
         at_least_one(self, "fps", "episodes_per_file")
-        for name in ("state_noise", "scene_noise"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-
-
-def stand_ins() -> list[str]:
-    return [STAND_IN]
+        not_negative(self, "state_noise", "scene_noise")
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
@@ -127,16 +118,12 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         tasks=[task.name for task in TASKS],
     )
     write_json(root / "meta/normalisation.json", normalisation)
-    measured = [
-        Measured("all", "episodes", len(episodes)),
-        Measured("all", "steps", sum(len(e.action) for e in episodes)),
-    ]
+    lengths = np.array([len(episode.action) for episode in episodes])
+    tasks = np.array([episode.task for episode in episodes])
+    measured = [Measured("all", "episodes", len(episodes)), Measured("all", "steps", int(lengths.sum()))]
     for index, task in enumerate(TASKS):
-        lengths = [len(episode.action) for episode in episodes if episode.task == index]
-        measured += [
-            Measured(task.name, "episodes", len(lengths)),
-            Measured(task.name, "steps", float(np.sum(lengths))),
-        ]
+        own = lengths[tasks == index]
+        measured += [Measured(task.name, "episodes", len(own)), Measured(task.name, "steps", float(own.sum()))]
     return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in (*names, "meta/normalisation.json")))
 
 
@@ -145,8 +132,8 @@ class Demonstration:
     """One generated episode of S steps."""
 
     task: int
-    arm: int  # the hidden choices: 0 left, 1 right
-    side: int  # -1 or 1
+    arm: int  # a hidden choice: 0 left, 1 right
+    side: int  # a hidden choice: -1 or 1
     state: np.ndarray  # [S, 17] float32 in [-1, 1]
     action: np.ndarray  # [S, 17] float32 in [-1, 1]
     phase: np.ndarray  # [S] int64
@@ -160,17 +147,17 @@ class Demonstration:
 
 @dataclass(frozen=True)
 class Plans:
-    """What is drawn per episode, before anything moves. E episodes."""
+    """The random choices of each episode, drawn before anything moves. E episodes."""
 
     task: np.ndarray  # [E]
-    thing: np.ndarray  # [E, 3]: where the object lies
+    thing: np.ndarray  # [E, 3]: the object's position
     target: np.ndarray  # [E, 3]
-    height_m: np.ndarray  # [E]: how far the lift must rise
+    height_m: np.ndarray  # [E]: by how much the lift must rise
     arm: np.ndarray  # [E]: 0 left, 1 right
     side: np.ndarray  # [E]: -1 or 1
-    home: np.ndarray  # [E, 2, 3]: where the hands start
-    bulge: np.ndarray  # [E, 4, 3]: of the path, per sub-phase
-    durations: np.ndarray  # [E, 4]: steps of the sub-phases
+    home: np.ndarray  # [E, 2, 3]: the hands' first positions
+    bulge: np.ndarray  # [E, 4, 3]: of the path, for each sub-phase
+    durations: np.ndarray  # [E, 4]: of the sub-phases, in steps
     support: np.ndarray  # [E]
     distractors: np.ndarray  # [E, 6]
     lighting: np.ndarray  # [E, 2]
@@ -179,20 +166,20 @@ class Plans:
 
 @dataclass(frozen=True)
 class Motion:
-    """What happens, exactly. S steps of the longest episode; after its end an episode stands still."""
+    """The exact motion. The longest episode has S steps; after its end an episode stands still."""
 
     phase: np.ndarray  # [E, S + 1]
-    thing: np.ndarray  # [E, S + 1, 3]: where the object is by then
+    thing: np.ndarray  # [E, S + 1, 3]: the object's position
     hands: np.ndarray  # [E, S + 1, 2, 3]
-    reference: np.ndarray  # [E, S + 1, 17]: the robot's dimensions in raw units, grippers as commanded
+    reference: np.ndarray  # [E, S + 1, 17]: the robot's dimensions in raw units, with the grippers as commanded
 
 
 def generate(settings: Settings, seed: int) -> tuple[list[Demonstration], dict[str, Any]]:
-    """All episodes in a random order of tasks, and the raw values of -1 and 1 per dimension."""
+    """All episodes in a random order of tasks, and the raw values of -1 and 1 for each dimension."""
     rng = np.random.default_rng(seed)
     plans = draw_plans(settings, rng)
     motion = move(plans, settings.robot_seed)
-    command = motion.reference[:, 1:]  # [E, S, 17]: action[t] is where to be at t + 1
+    command = motion.reference[:, 1:]  # [E, S, 17]: action[t] is the position at t + 1
     measured, aperture = sense(motion.reference, settings.state_noise, rng)
     scene = show(plans, motion, aperture, settings.scene_noise, rng)
 
@@ -217,24 +204,24 @@ def generate(settings: Settings, seed: int) -> tuple[list[Demonstration], dict[s
 
 def draw_plans(settings: Settings, rng: np.random.Generator) -> Plans:
     s, E = settings, settings.episodes
-    task = rng.permutation(np.arange(E) % len(TASKS))  # as many of each as can be
+    task = rng.permutation(np.arange(E) % len(TASKS))  # as many of each as possible
 
     def each(name: str) -> np.ndarray:
         return np.array([getattr(TASKS[index], name) for index in task], dtype=np.float64)
 
-    spread = each("spread")[:, None] * np.array([1.0, 1.0, 0.2])  # things lie on surfaces: little in height
+    spread = each("spread")[:, None] * np.array([1.0, 1.0, 0.2])  # things lie on surfaces, so heights vary little
     thing = each("object_at") + spread * rng.uniform(-1, 1, (E, 3))
     target = each("target_at") + spread * rng.uniform(-1, 1, (E, 3))
     high = rng.random(E) < each("shelf")
     target[:, 2] += np.where(high, rng.uniform(0.5, 0.8, E), 0.0)
     tempo = each("tempo")[:, None]
-    whole = tempo * rng.uniform(-1, 1, (E, 1))  # the whole episode is slow or fast, and each sub-phase within it
+    whole = tempo * rng.uniform(-1, 1, (E, 1))  # the whole episode is slow or fast, and so is each sub-phase
     durations = s.steps * SHARES * np.exp(whole + tempo * rng.uniform(-0.5, 0.5, (E, len(PHASES))))
     return Plans(
         task=task,
         thing=thing,
         target=target,
-        height_m=np.where(high, 0.4 * (target[:, 2] - 0.2), 0.0),  # at most 0.39: within its travel
+        height_m=np.where(high, 0.4 * (target[:, 2] - 0.2), 0.0),  # at most 0.39, within the travel
         arm=(rng.random(E) < 1 / (1 + np.exp(-4 * each("nearer_arm") * thing[:, 0]))).astype(int),
         side=np.where(rng.random(E) < each("one_side"), 1, -1),
         home=HOMES + 0.03 * rng.standard_normal((E, 2, 3)),
@@ -248,7 +235,7 @@ def draw_plans(settings: Settings, rng: np.random.Generator) -> Plans:
 
 
 def move(plans: Plans, robot_seed: int) -> Motion:
-    """The hands' ways, sub-phase by sub-phase, and the joints that they come from; all episodes at once."""
+    """The paths of the hands, sub-phase by sub-phase, and the joints, for all episodes at once."""
     p, E = plans, len(plans.task)
     every, lengths, ends = np.arange(E), p.durations.sum(axis=1), p.durations.cumsum(axis=1)
     clock = np.minimum(np.arange(lengths.max() + 1), lengths[:, None])  # [E, S + 1]
@@ -257,19 +244,19 @@ def move(plans: Plans, robot_seed: int) -> Motion:
     within = (clock - (ends - p.durations)[now]) / p.durations[now]  # [E, S + 1]: 0 to 1 in its sub-phase
     done = minimum_jerk(within)
 
-    # The acting hand: home -> beside and above the object -> at it -> lifted -> target
-    right = p.side[:, None] * np.array([1.0, 0.0, 0.0])  # [E, 3]: towards the side it comes from
+    # The acting hand: home -> beside and above the object -> at it -> lifted -> target.
+    right = p.side[:, None] * np.array([1.0, 0.0, 0.0])  # [E, 3]: towards the side from which it comes
     beside = p.thing + 0.15 * right + np.array([0.0, 0.0, 0.15])
     lifted = p.thing + np.array([0.0, 0.0, 0.4])
     waypoints = np.stack([p.home[every, p.arm], beside, p.thing, lifted, p.target], axis=1)  # [E, 5, 3]
     start, end = waypoints[now], waypoints[every[:, None], phase + 1]
     bulge = p.bulge.copy()
     bulge[:, 0] += 0.25 * right
-    around = 64 * (within * (1 - within)) ** 3  # 1 halfway, and as flat as the movement itself at its ends
+    around = 64 * (within * (1 - within)) ** 3  # 1 halfway, and as flat at its ends as the movement itself
     hand = start + (end - start) * done[..., None] + around[..., None] * bulge[now]  # [E, S + 1, 3]
     wrist = p.side[:, None] * np.where(phase == 0, done, 1.0)  # turned to its side in the approach
 
-    # The other hand comes along a little and goes back
+    # The other hand comes along a little and goes back.
     home = p.home[every, 1 - p.arm][:, None]
     along = p.support[:, None] * np.sin(np.pi * minimum_jerk(clock / lengths[:, None]))
     other = home + along[..., None] * (p.thing[:, None] - home)
@@ -280,9 +267,8 @@ def move(plans: Plans, robot_seed: int) -> Motion:
     robot = np.random.default_rng(robot_seed)
     holds = ((phase == 1) & (within >= SHUTS_AT)) | (phase == 2) | ((phase == 3) & (within < OPENS_AT))
     reference = np.empty((*phase.shape, DIMENSIONS))
-    reference[..., ARM] = np.concatenate(
-        [kinematics(robot, hands[:, :, k], wrists[:, :, k]) for k in range(2)], axis=-1
-    )
+    joints = [kinematics(robot, hands[:, :, k], wrists[:, :, k]) for k in range(2)]
+    reference[..., ARM] = np.concatenate(joints, axis=-1)
     reference[..., GRIPPER] = np.where(holds[..., None] & acting, *GRIPPER_TRAVEL_M)
     reference[..., LIFT] = (np.where(phase == 2, done, phase == 3) * p.height_m[:, None])[..., None]
     carried, placed = holds & (phase >= 2), (phase == 3) & ~holds
@@ -291,9 +277,9 @@ def move(plans: Plans, robot_seed: int) -> Motion:
 
 
 def sense(reference: np.ndarray, sigma: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """What the robot's sensors say [E, S, 17], and how far its grippers really are open, -1 to 1 [E, S, 2]."""
+    """The sensors' values [E, S, 17], and how far the grippers really are open, -1 to 1 [E, S, 2]."""
     command, measured = reference[:, 1:], reference[:, :-1].copy()
-    for step in range(1, measured.shape[1]):  # a gripper goes a third of the rest of its way in a step
+    for step in range(1, measured.shape[1]):  # in one step a gripper goes a third of its remaining way
         before = measured[:, step - 1, GRIPPER]
         measured[:, step, GRIPPER] = before + (command[:, step - 1, GRIPPER] - before) / 3
     aperture = 2 * measured[..., GRIPPER] / GRIPPER_TRAVEL_M[1] - 1
@@ -302,14 +288,14 @@ def sense(reference: np.ndarray, sigma: float, rng: np.random.Generator) -> tupl
         noise[list(dimensions)] *= travel[1] / 2
     measured += noise * rng.standard_normal(measured.shape)
     for dimensions, travel in TRAVELS:
-        measured[..., dimensions] = np.clip(measured[..., dimensions], *travel)  # a sensor ends where its travel does
+        measured[..., dimensions] = np.clip(measured[..., dimensions], *travel)  # no sensor exceeds the travel
     return measured, aperture
 
 
 def show(
     plans: Plans, motion: Motion, aperture: np.ndarray, sigma: float, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """What a camera would show at each step [E, S, ...]: where things are now, and no more."""
+    """What a camera would show at each step [E, S, ...]: only the present positions."""
     E, S = aperture.shape[:2]
 
     def noisy(shown: np.ndarray) -> np.ndarray:
@@ -328,12 +314,12 @@ def show(
 
 
 def minimum_jerk(s: np.ndarray) -> np.ndarray:
-    """From 0 to 1 as s does, with neither speed nor acceleration at the ends."""
+    """From 0 to 1 as s goes from 0 to 1, without speed and acceleration at the ends."""
     return np.asarray(s**3 * (10 - 15 * s + 6 * s**2))
 
 
 def kinematics(robot: np.random.Generator, hand: np.ndarray, wrist: np.ndarray) -> np.ndarray:
-    """Seven joints [..., 7] from hand position [..., 3] and wrist angle [...]: a random map, smooth and bounded."""
+    """A random, smooth, bounded map from hand position [..., 3] and wrist angle [...] to seven joints [..., 7]."""
     hidden = 16
     w1, b1 = robot.standard_normal((4, hidden)), 0.5 * robot.standard_normal(hidden)
     w2 = robot.standard_normal((hidden, 7)) / np.sqrt(hidden)
@@ -342,7 +328,7 @@ def kinematics(robot: np.random.Generator, hand: np.ndarray, wrist: np.ndarray) 
 
 
 def _limits(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The raw values of -1 and 1 per dimension [17]."""
+    """The raw values of -1 and 1 for each dimension [17]."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     for dimensions, travel in TRAVELS:
         low[list(dimensions)], high[list(dimensions)] = travel
@@ -351,4 +337,4 @@ def _limits(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _normalised(raw: np.ndarray, limits: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     low, high = limits
-    return np.asarray(np.clip(2 * (raw - low) / (high - low) - 1, -1, 1), dtype=np.float32)  # the clip: rounding
+    return np.asarray(np.clip(2 * (raw - low) / (high - low) - 1, -1, 1), dtype=np.float32)  # rounding may exceed 1

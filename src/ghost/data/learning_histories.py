@@ -1,15 +1,15 @@
 """Histories of a source reinforcement-learning algorithm in the Dark Room, for Algorithm Distillation to learn from.
 
-N learners, one life of T steps each, in the episodes of the benchmark itself (the goal jumps once). The algorithm is
-tabular temporal-difference learning of afterstates: W(s), the value of moving to cell s, is set to the reward found
-there plus the discounted best W within one move. It knows where its moves lead, and nothing about rewards. Moves are
-ε-greedy, ties broken at random. W starts at 0, which is optimistic since a step costs reward: it goes where it has not
-been, until it finds the goal, stays, and leaves again when the reward stops. A learning rate of 1 suits a world without
-chance, and a short horizon (the discount) lets it forget soon. Nobody tells it the goal; the histories do not hold it.
-A move against a wall is written down as the standing still that it is.
+N learners live through one episode of T steps each, as in the benchmark (the goal jumps once). The algorithm is tabular
+temporal-difference learning of afterstates: W(s), the value of moving to cell s, is set to the reward found there plus
+the discounted best W within one move. The learner knows where its moves lead and nothing about rewards. Moves are
+ε-greedy, and ties are broken at random. W starts at 0, which is optimistic because a step costs reward. So the learner
+goes where it has not been until it finds the goal, stays there, and leaves when the reward stops. A learning rate of 1
+suits a world without chance, and a short horizon (the discount) lets it forget soon. The learner does not know the
+goal, and the histories do not hold it. A move against a wall is recorded as standing still. Nothing here is a stand-in.
 
-Q-learning was tried first: with nine moves to try in each of 400 cells, one life of 300 steps is over before it has
-learnt, and only 8 % of the learners stood on the goal in the last 50 steps.
+Q-learning was tried first. It has nine moves to try in each of 400 cells, so an episode of 300 steps ends before it has
+learnt: only 8 % of the learners stood on the goal in the last 50 steps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from ghost.environments.dark_room import DarkRoom, draw_episodes, rules_of, scaled
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, below_one
 
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])  # [9, 2]
 
@@ -36,16 +36,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "learners")
-        for name in ("epsilon", "discount"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+        below_one(self, "epsilon", "discount")
         if not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must lie in (0, 1], got {self.learning_rate}")
-
-
-def stand_ins() -> list[str]:
-    """None: the source algorithm runs itself."""
-    return []
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
@@ -78,7 +71,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
 
 
 def destinations(size: int) -> np.ndarray:
-    """The cell that each move leads to, walls in the way: [cells, 9]."""
+    """The cell to which each move leads, given the walls: [cells, 9]."""
     x, y = np.divmod(np.arange(size**2), size)
     ahead = np.clip(np.stack([x, y], axis=-1)[:, None] + MOVES, 0, size - 1)  # [cells, 9, 2]
     return np.asarray(ahead @ [size, 1])

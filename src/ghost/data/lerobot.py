@@ -1,25 +1,24 @@
-"""Data sets in LeRobot's format, v2.0, v2.1 and v3.0, read with pyarrow and PyAV alone.
+"""Read data sets in LeRobot's format, v2.0, v2.1 and v3.0, with pyarrow and PyAV alone.
 
     meta/info.json      version, fps, features, templates of the paths below
     meta/tasks.*        task index -> instruction: jsonl (v2), parquet (v3)
-    meta/episodes*      length of every episode: jsonl (v2); parquet with the places of its rows and videos (v3)
-    meta/modality.json  NVIDIA's: names for slices of state and action, short names for cameras (optional)
-    data/...parquet     one file an episode (v2), several episodes a file (v3)
-    videos/...mp4       likewise, per camera
+    meta/episodes*      length of every episode: jsonl (v2); parquet that also names its data and video files (v3)
+    meta/modality.json  NVIDIA's short names for cameras (optional)
+    data/...parquet     one episode per file (v2), several episodes per file (v3)
+    videos/...mp4       likewise, for each camera
 
     data = LeRobotDataset.open(path)
     episode = data.episode(3)                              # state [S, d], action [S, d], ... of its S steps
     images = data.frames(3, "observation.images.top", [0, 7])  # [2, height, width, 3] uint8
 
-No lerobot package: it reads just one of the versions, and drags its own torch along. All paths come from the data
-set's own files, so they are kept inside its folder.
+We do not use the lerobot package: it reads only one of the versions and needs its own torch. All paths come from the
+data set's own files, so each is checked to lie inside its folder.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,6 @@ from ghost.files import confined, read_json
 
 VERSIONS = ("v2.0", "v2.1", "v3.0")
 STATE, ACTION = "observation.state", "action"
-OWN = ("timestamp", "frame_index", "episode_index", "index", "task_index")  # columns that every data set has
 PATHS = {
     "v2": (
         "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
@@ -46,7 +44,8 @@ PATHS = {
     ),
 }
 LIMITS = "meta/normalisation.json"
-CHUNK = 1000  # files a folder, as LeRobot has it
+CHUNK = 1000  # files per folder, as in LeRobot
+LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Episode:
     action: np.ndarray  # [S, d_action] float32
     timestamp: np.ndarray  # [S] s, from the episode's start
     task: np.ndarray  # [S] int64: index of the instruction
-    columns: Mapping[str, np.ndarray]  # all others by name: observation.*, phase, ..., each [S, ...]
+    columns: Mapping[str, np.ndarray]  # all others by name: observation.*, phase, ...; each [S, ...]
 
     def __len__(self) -> int:
         return len(self.action)
@@ -66,7 +65,7 @@ class Episode:
 
 @dataclass
 class LeRobotDataset:
-    """A data set on disk. Nothing but its meta data is in memory, and the parquet file that was read last."""
+    """A data set on disk. Only its meta data and the parquet file that was read last are in memory."""
 
     folder: Path
     info: Mapping[str, Any]
@@ -107,12 +106,8 @@ class LeRobotDataset:
         """Steps of every episode [E]."""
         return np.array([episode["length"] for episode in self.episodes], dtype=np.int64)
 
-    def slices(self, kind: str) -> dict[str, slice]:
-        """NVIDIA's names for the parts of `state` or `action`; empty when the data set has none."""
-        return {name: slice(part["start"], part["end"]) for name, part in self.modality.get(kind, {}).items()}
-
     def episode(self, index: int) -> Episode:
-        """The steps of one episode, every column that its file has."""
+        """The steps of one episode, with every column of its file."""
         meta = self._meta(index)
         path = self.data_file(index)
         if self._read is None or self._read[0] != path:
@@ -122,13 +117,13 @@ class LeRobotDataset:
         for name in wanted:
             if name not in table.column_names:
                 raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
-        rows = np.flatnonzero(table["episode_index"].to_numpy() == index)  # stored one after the other
-        if len(rows) != meta["length"]:
-            raise GhostError(f"{path}: episode {index} has {len(rows)} steps, the meta data say {meta['length']}")
-        start = int(rows[0]) if len(rows) else 0
-        if len(rows) and rows[-1] - start + 1 != len(rows):
+        own = np.flatnonzero(table["episode_index"].to_numpy() == index)
+        if len(own) != meta["length"]:
+            raise GhostError(f"{path}: episode {index} has {len(own)} steps, the meta data say {meta['length']}")
+        start = int(own[0]) if len(own) else 0
+        if len(own) and own[-1] - start + 1 != len(own):
             raise GhostError(f"{path}: the steps of episode {index} do not stand together")
-        steps = table.slice(start, len(rows))
+        steps = table.slice(start, len(own))
         numeric = [entry.name for entry in steps.schema if not pa.types.is_struct(entry.type)]  # structs hold images
         values = {name: _array(steps[name], f"{path}: column {name}") for name in numeric}
         return Episode(
@@ -147,24 +142,26 @@ class LeRobotDataset:
         if wrong:
             raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
         path = self.video_file(index, key)
-        # v3 puts episodes one after the other into a video; frame k of the episode stands at k / fps after its start.
+        # In v3 a video holds several episodes, one after the other.
         first = round(float(meta.get(f"videos/{key}/from_timestamp", 0.0)) * self.fps)
         decoded = dict(_decode(path, self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
 
     def limits_file(self) -> Path:
-        """meta/normalisation.json: the raw values of -1 and 1, where states and actions are normalised."""
+        """meta/normalisation.json, the raw values of -1 and 1. A data set with normalised states and actions has it."""
         path = self.folder / LIMITS
         if not path.is_file():
-            raise GhostError(f"{self.folder} has no {LIMITS}: its states and actions are raw, GR00T's are not")
+            raise GhostError(
+                f"{self.folder} has no {LIMITS}: its states and actions are raw, but GR00T needs normalised ones"
+            )
         return path
 
     def data_file(self, index: int) -> Path:
-        """The parquet file that holds an episode's steps."""
+        """The parquet file with an episode's steps."""
         return self._file("data_path", "data", self._meta(index))
 
     def video_file(self, index: int, camera: str) -> Path:
-        """The video that holds what a camera saw of an episode."""
+        """The video of an episode by a camera."""
         key = self._camera(camera)
         return self._file("video_path", f"videos/{key}", self._meta(index), video_key=key)
 
@@ -174,7 +171,7 @@ class LeRobotDataset:
         return self.episodes[index]
 
     def _camera(self, name: str) -> str:
-        """The camera's feature: by its full name, its last part, or NVIDIA's name for it."""
+        """The camera's feature, found by its full name, its last part, or NVIDIA's name for it."""
         alias = self.modality.get("video", {}).get(name, {}).get("original_key", name)
         for key in self.cameras:
             if key in (name, alias) or key.rsplit(".", 1)[-1] == name:
@@ -182,7 +179,7 @@ class LeRobotDataset:
         raise GhostError(f"{self.folder} has no camera {name!r}{did_you_mean(name, self.cameras)}")
 
     def _file(self, template: str, place: str, meta: Mapping[str, Any], **names: str) -> Path:
-        """The file of an episode: info.json's template, filled in (v2: by its number; v3: by what its row says)."""
+        """The file of an episode: the template of info.json, filled in by its number (v2) or its meta data (v3)."""
         index = meta["episode_index"]
         values = {
             "episode_index": index,
@@ -199,7 +196,7 @@ class LeRobotDataset:
             ) from None
         path = confined(self.folder, name)
         if not path.is_file():
-            raise GhostError(f"{path}: no such file, which holds episode {index}")
+            raise GhostError(f"{path}: no such file, but it should hold episode {index}")
         return path
 
 
@@ -222,14 +219,14 @@ def _meta_v3(folder: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
     if len(names) != 1 or len(names) == len(table.column_names):
         raise GhostError(f"{folder}/meta/tasks.parquet: expected task and task_index, got {table.column_names}")
     if any(line.get(key) is None for line in episodes for key in ("episode_index", "length")):
-        raise GhostError(f"{folder}/meta/episodes: a row lacks episode_index or length")
+        raise GhostError(f"{folder}/meta/episodes: an episode lacks episode_index or length")
     tasks = dict(zip(table["task_index"].to_pylist(), table[names[0]].to_pylist(), strict=True))
     return tasks, sorted(episodes, key=lambda line: int(line["episode_index"]))
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
-        raise GhostError(f"{path}: no such file, which a LeRobot v2 data set has")
+        raise GhostError(f"{path}: no such file, but a LeRobot v2 data set has one")
     try:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except json.JSONDecodeError as error:
@@ -246,30 +243,30 @@ def _read_parquet(path: Path) -> pa.Table:
 
 
 def _array(column: pa.ChunkedArray, where: str) -> np.ndarray:
-    """A column as an array; lists (also of lists) become its further axes."""
+    """A column as an array. Lists, and lists of lists, become further axes."""
     values, shape = column.combine_chunks(), [len(column)]
-    while (
-        pa.types.is_list(values.type)
-        or pa.types.is_large_list(values.type)
-        or (pa.types.is_fixed_size_list(values.type))
-    ):
+    while isinstance(values.type, LISTS):
         flat = values.flatten()
         width = len(flat) // max(1, len(values))
         lengths = np.asarray(values.value_lengths()) if len(values) else np.zeros(0)
         if values.null_count or not np.all(lengths == width):
-            raise GhostError(f"{where} has rows of unequal length")
+            raise GhostError(f"{where} has lists of unequal length")
         values, shape = flat, [*shape, width]
     return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
 def _decode(path: Path, fps: float, wanted: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-    """Frames of a video by number, in rising order. A frame that is damaged or absent is named."""
+    """Frames of a video by number, in rising order. The error names a frame that is damaged or absent."""
     left = list(wanted)
-    with _video(path) as container:
+    try:
+        opened = av.open(str(path))
+    except av.error.FFmpegError as error:
+        raise GhostError(f"{path} is not a video: {error.strerror}") from None
+    with opened as container:
         if not container.streams.video:
             raise GhostError(f"{path} has no video stream")
         stream = container.streams.video[0]
-        # ffmpeg conceals damage and goes on; a data set must not
+        # ffmpeg conceals damage and goes on, unless this option is set
         stream.codec_context.options = {"err_detect": "explode"}
         if left and left[0] > 0 and stream.time_base:
             container.seek(int(left[0] / fps / stream.time_base), stream=stream)  # to the keyframe before
@@ -289,13 +286,3 @@ def _decode(path: Path, fps: float, wanted: list[int]) -> Iterator[tuple[int, np
                     yield left.pop(0), frame.to_ndarray(format="rgb24")
     if left:
         raise GhostError(f"{path}: frame {left[0]} is missing")
-
-
-@contextmanager
-def _video(path: Path) -> Iterator[av.container.InputContainer]:
-    try:
-        container = av.open(str(path))
-    except av.error.FFmpegError as error:
-        raise GhostError(f"{path} is not a video: {error.strerror}") from None
-    with container:
-        yield container

@@ -1,4 +1,4 @@
-"""Write a LeRobot-format data set, v2.0, v2.1 or v3.0: what `ghost.data.lerobot` reads."""
+"""Write a data set in LeRobot's format, v2.0, v2.1 or v3.0, for `ghost.data.lerobot` to read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ghost.files import atomic, write_json, write_text
 
 @dataclass(frozen=True)
 class Recording:
-    """An episode to write. `columns` must have observation.state and action; the usual ones are added."""
+    """An episode to write. `columns` must have observation.state and action; LeRobot's own columns are added."""
 
     task: str
     columns: Mapping[str, np.ndarray]  # each [S, ...]
@@ -38,9 +38,9 @@ def write_dataset(
     episodes_per_file: int = 250,
     tasks: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Write a data set and name its files, relative to `folder`; the same recordings give the same bytes.
+    """Write a data set and return the names of its files below `folder`. The same recordings give the same bytes.
 
-    `tasks` fixes the order of the task indices; without it they are numbered as they come.
+    `tasks` fixes the order of the task indices; without it the tasks are numbered as they first appear.
     """
     if version not in VERSIONS:
         raise GhostError(f"LeRobot {version!r}; this writes {', '.join(VERSIONS)}")
@@ -80,7 +80,7 @@ def write_dataset(
                 meta[f"videos/{camera}/to_timestamp"] = (offset + length) / fps
             for name, column in columns.items():
                 totals.setdefault(name, _Totals()).add(column)
-            if version == "v2.1":  # which wants them per episode
+            if version == "v2.1":  # which needs them per episode
                 own = {name: _Totals().add(column).summary() for name, column in columns.items()}
                 episode_stats.append({"episode_index": index, "stats": own})
             episodes.append(meta)
@@ -101,7 +101,7 @@ def write_dataset(
 
 
 def write_video(path: Path, clips: Sequence[np.ndarray], *, fps: int) -> None:
-    """Clips [S, height, width, 3] uint8, one after the other, as one h264 mp4."""
+    """Write clips [S, height, width, 3] uint8, one after the other, as one h264 mp4."""
     height, width = clips[0].shape[1:3]
     with atomic(path) as temporary, av.open(str(temporary), "w") as container:
         stream = container.add_stream("h264", rate=fps, options={"g": "10", "crf": "18", "threads": "1"})
@@ -112,7 +112,7 @@ def write_video(path: Path, clips: Sequence[np.ndarray], *, fps: int) -> None:
 
 
 class _Totals:
-    """Smallest, largest, mean and standard deviation of a column, episode by episode."""
+    """Smallest, largest, mean and standard deviation of a column, added up episode by episode."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -182,7 +182,7 @@ def _info(
     fps: int,
     robot: str,
 ) -> dict[str, Any]:
-    """meta/info.json; the features are those of the first episode."""
+    """The content of meta/info.json. The features are those of the first episode."""
     columns = _all_columns(recordings[0], 0, 0, fps, tasks)
     features: dict[str, Any] = {
         name: {"dtype": str(value.dtype), "shape": list(value.shape[1:]) or [1], "names": None}

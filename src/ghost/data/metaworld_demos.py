@@ -1,11 +1,11 @@
 """Demonstrations of Meta-World's scripted experts, for ML10 or ML45. N episodes, T steps.
 
-The arm follows the expert with a disturbance (noise of a slow AR(1) process, none on the gripper), so that the episodes
-show how to come back to the path; what is to be learnt (`target`) is the expert's own action. An episode ends a few
-steps after its success. Those without success are left out and counted: soccer and stick-pull fail for some variations.
+The arm follows the expert with a disturbance (a slow AR(1) noise, none on the gripper), so that the episodes show how
+to come back to the path. The action to learn (`target`) is the expert's own. An episode ends a few steps after its
+success. Episodes without success are left out and counted: soccer and stick-pull fail for some variations.
 
-Observations are what agents see (`ghost.environments.metaworld.features`), the context is the task, one-hot. Rewards
-are Meta-World's own, a tenth of them, so that they are of order one.
+The observations are those that agents see (`ghost.environments.metaworld.features`). The context is the task, one-hot.
+The rewards are a tenth of Meta-World's own, so that they are of order one. Nothing here is a stand-in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ghost.data.trajectories import pack
-from ghost.environments.metaworld import TASKS, World, features, tasks
+from ghost.environments.metaworld import World, check_benchmark, features, tasks
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
@@ -27,7 +27,7 @@ REWARD_SCALE = 0.1
 @dataclass(frozen=True)
 class Settings:
     benchmark: str = "ml10"
-    tasks: int = 10  # the first so many of the benchmark
+    tasks: int = 10  # how many of the benchmark, from its first on
     episodes_per_task: int = 20
     max_steps: int = 200
     steps_after_success: int = 5
@@ -35,42 +35,30 @@ class Settings:
     noise_memory: float = 0.9  # its correlation from step to step
 
     def __post_init__(self) -> None:
-        if self.benchmark not in TASKS:
-            raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
-        if not 2 <= self.tasks <= TASKS[self.benchmark]:
-            raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
+        check_benchmark(self.benchmark, self.tasks)
         at_least_one(self, "episodes_per_task", "max_steps", "steps_after_success")
         if self.noise < 0 or not 0 <= self.noise_memory < 1:
             raise ValueError(f"expected noise >= 0 and 0 <= noise_memory < 1, got {self.noise}, {self.noise_memory}")
 
 
-def stand_ins() -> list[str]:
-    """None: the scripted experts are Meta-World's own."""
-    return []
-
-
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
-    names = tasks(settings.benchmark)[: settings.tasks]
+    names, each = tasks(settings.benchmark)[: settings.tasks], settings.episodes_per_task
     progress = Progress("tasks")
     episodes, measured = [], []
     for number, name in enumerate(names):
         progress(number, len(names), name)
         world, succeeded = World(name), 0
-        for episode in range(settings.episodes_per_task):
+        for episode in range(each):
             tried = demonstrate(settings, world, np.random.SeedSequence([seed, number, episode]))
             if tried is None:
                 continue
             succeeded += 1
-            context = np.zeros((len(tried["reward"]), len(names)), np.float32)
-            context[:, number] = 1
+            context = np.tile(np.eye(len(names), dtype=np.float32)[number], (len(tried["reward"]), 1))
             episodes.append({**tried, "observation": features(tried["observation"]), "context": context})
-        measured.append(
-            Measured(name, "expert_success", succeeded / settings.episodes_per_task, settings.episodes_per_task)
-        )
+        measured.append(Measured(name, "expert_success", succeeded / each, each))
     progress(len(names), len(names))
-    packed = pack(episodes)
-    share = len(episodes) / (len(names) * settings.episodes_per_task)
-    measured.append(Measured("all", "expert_success", share, len(names) * settings.episodes_per_task))
+    packed, total = pack(episodes), len(names) * each
+    measured.append(Measured("all", "expert_success", len(episodes) / total, total))
     measured.append(Measured("all", "steps", int(packed["length"].sum())))
     return Outcome(measured, packed)
 

@@ -1,16 +1,17 @@
-"""What agents learn from: trajectories, and windows of them as batches. N episodes, T steps, B windows, L steps each.
+"""Trajectories that agents learn from, and windows of them as batches. N episodes, T steps, B windows, L steps each.
 
-Trajectories are the arrays of a run (`ghost.steps.make_demos` writes them):
+Trajectories are the arrays of a run, which `ghost.steps.make_demos` writes:
 
     observation [N, T, d_o]   context [N, T, d_c]   action [N, T, d_a]   reward [N, T]   length [N]
-    target [N, T, d_a]        what should have been done, where that is not what was done (an expert with noise)
+    target [N, T, d_a]        the right action, where it is not the one taken (an expert with noise)
 
-A step shows what the agent knew before it acted: observation, context, and its last action and reward.
+A step holds what the agent knew before it acted: observation, context, last action and last reward.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from ghost.runs.records import Run
 
 @dataclass(frozen=True)
 class Sizes:
-    """What an agent must be built for. The Dark Room: 2, 2, 2; Meta-World: 39, the number of tasks, 4."""
+    """The widths for which an agent is built. The Dark Room: 2, 2, 2. Meta-World: 51, the number of tasks, 4."""
 
     d_observation: int  # d_o
     d_context: int  # d_c
@@ -37,10 +38,18 @@ class Seen:
     last_action: Tensor  # [B, (L,) d_a], zero before the first step
     last_reward: Tensor  # [B, (L,)], likewise
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> Seen:
+        """The function of each of the tensors."""
+        return Seen(*map(function, vars(self).values()))
+
+    def without_context(self) -> Seen:
+        """For an agent that does not know the goal or the task: a context of zeros."""
+        return replace(self, context=torch.zeros_like(self.context))
+
 
 @dataclass(frozen=True)
 class Window:
-    """L steps from each of B episodes, with what to do at each."""
+    """L steps from each of B episodes, with the right action at each."""
 
     seen: Seen
     target: Tensor  # [B, L, d_a]
@@ -52,7 +61,7 @@ class Window:
 
 
 class Windows:
-    """All windows of `length` steps that begin every `stride` steps; the samples of `ghost.steps.train.Fit`."""
+    """The samples of the training loop: all windows of `length` steps that begin every `stride` steps."""
 
     def __init__(self, run: Run, length: int, stride: int, device: str = "cpu") -> None:
         arrays = {name: torch.from_numpy(array).to(device) for name, array in run.arrays().items()}
@@ -62,22 +71,22 @@ class Windows:
         self.target = arrays.get("target", self.action)
         self.lengths = arrays["length"]
         self.sizes = Sizes(self.observation.shape[-1], self.context.shape[-1], self.action.shape[-1])
-        places = [(n, t) for n, end in enumerate(self.lengths.tolist()) for t in range(0, end, stride)]
-        self.episodes, self.starts = (torch.tensor(column, device=device) for column in zip(*places, strict=True))
+        found = [(n, t) for n, end in enumerate(self.lengths.tolist()) for t in range(0, end, stride)]
+        self.episodes, self.starts = (torch.tensor(column, device=device) for column in zip(*found, strict=True))
         self.episode = self.episodes.cpu().numpy()
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    def rows(self) -> Tensor:
+    def places(self) -> Tensor:
         return torch.arange(len(self), device=self.device)
 
     def prepare(self, decoder: torch.nn.Module, generator: torch.Generator, done: float) -> None:
-        """Nothing: these samples stay as they are, whatever the agent has learnt."""
+        """Nothing to do before an epoch: these samples stay the same."""
 
-    def batch(self, rows: Tensor) -> Window:
+    def batch(self, places: Tensor) -> Window:
         """The windows at these places [B]."""
-        n, start = self.episodes[rows, None], self.starts[rows]
+        n, start = self.episodes[places, None], self.starts[places]
         t = start[:, None] + torch.arange(self.length, device=self.device)  # [B, L]
         valid = t < self.lengths[n]
         t = t.clamp(max=self.observation.shape[1] - 1)
@@ -93,13 +102,13 @@ class Windows:
 
 
 def imitation_error(predicted: Tensor, window: Window) -> Tensor:
-    """Mean squared error over the steps that an episode has."""
+    """The mean squared error over the steps before the episodes' ends."""
     error = (predicted - window.target).square().mean(dim=-1)  # [B, L]
     return (error * window.valid).sum() / window.valid.sum()
 
 
 def pack(episodes: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Episodes of unequal length [T_n, ...] as arrays [N, T, ...], zeros past an end, and their lengths."""
+    """Episodes of unequal length [T_n, ...] as arrays [N, T, ...] with zeros past an end, and their lengths."""
     lengths = np.array([len(episode["reward"]) for episode in episodes])
     packed = {"length": lengths}
     for name, first in episodes[0].items():

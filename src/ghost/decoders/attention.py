@@ -1,4 +1,4 @@
-"""Multi-head attention, as the Transformer and the DiT use it. B samples, Q queries, T keys, d model."""
+"""Multi-head attention for the Transformer and the DiT. B samples, Q queries, T keys, d model width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class Attention(nn.Module):
-    """Queries [B, Q, d] look at a memory [B, T, d_memory]; biases everywhere."""
+    """Queries [B, Q, d] attend to a memory [B, T, d_memory]. Every projection has a bias."""
 
     def __init__(self, d: int, heads: int, d_memory: int) -> None:
         super().__init__()

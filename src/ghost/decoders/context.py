@@ -1,18 +1,23 @@
 """The parts that decoders share: a two-layer MLP, and the compressor from backbone tokens to the context e.
 
-B samples, T tokens, D token dims, d_e context dims. Section IV-E: 2048 -> 512 -> 128 for each token, then attention
-pooling, here by one learned query: the score of a token is a linear map 128 -> 1 with bias, which together with the
-other widths gives the paper's count of parameters exactly. SiLU throughout; the paper names it for the potential only.
+B samples, T tokens, D token dims, d_e context dims. Section IV-E: each token goes through 2048 -> 512 -> 128, then
+attention pools the tokens. The paper does not say how it pools. Here one learned query does: the score of a token is a
+linear map 128 -> 1 with a bias. With these widths the count of parameters is exactly the paper's. All activations are
+SiLU; the paper names SiLU for the potential only.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
+
+from ghost.data.features import Sizes
 
 
-def drop(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
-    """Dropout from a generator of our own; nn.Dropout knows the global one only."""
+def drop(x: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Dropout that draws from the given generator. nn.Dropout can use the global one only."""
     keep = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
     return x * keep / (1 - p)
 
@@ -26,7 +31,7 @@ class Mlp(nn.Module):
         self.first = nn.Linear(d_in, hidden)
         self.second = nn.Linear(hidden, d_out)
 
-    def forward(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         x = nn.functional.silu(self.first(x))
         if self.training and self.dropout > 0:
             x = drop(x, self.dropout, generator)
@@ -41,7 +46,16 @@ class Compressor(nn.Module):
         self.compress = Mlp(d_token, hidden, d_context, dropout=dropout)
         self.score = nn.Linear(d_context, 1)
 
-    def forward(self, tokens: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, tokens: Tensor, generator: Generator | None = None) -> Tensor:
         x = self.compress(tokens, generator)  # [B, T, d_e]
         attention = self.score(x).softmax(dim=1)  # [B, T, 1]
         return torch.matmul(attention.transpose(1, 2), x).squeeze(1)  # [B, d_e]
+
+
+def encoders(settings: Any, sizes: Sizes, *, dropout: float = 0.0) -> tuple[Compressor, Mlp]:
+    """The two encoders of most decoders, with Ghost's widths: of the tokens, and E of the state."""
+    s = settings
+    return (
+        Compressor(sizes.d_token, s.hidden, s.d_context, dropout=dropout),
+        Mlp(sizes.d_state, s.hidden, s.d_latent),
+    )

@@ -3,21 +3,20 @@
     training    z ~ q(z | a, c)     a = decode(z, c)     bc + kl · KL(q(z | a, c) | p(z | c))
     acting      z = mean of p(z | c)
 
-Gaussians with diagonal covariance; q sees the demonstrated chunk with its padding at zero. 2,117,089 parameters at
-these widths (2.1M published). The paper gives neither d_z nor the weight of the KL term.
+The Gaussians have diagonal covariance. q sees the demonstrated chunk with zeros as padding. At these widths it has
+2,117,089 parameters (2.1M published). The paper gives neither d_z nor the weight of the KL term.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch
+from ghost.decoders.context import Mlp, encoders
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import gaussian_kl, imitation_terms
 from ghost.runs.settings import at_least_one
 
@@ -41,8 +40,7 @@ class Decoder(nn.Module):
         s = self.settings = settings
         self.sizes = sizes
         d_c, d_chunk = s.d_context + s.d_latent, sizes.horizon * sizes.d_action
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
+        self.compressor, self.encoder = encoders(s, sizes)
         self.prior = Mlp(d_c, s.hidden, 2 * s.d_code)  # p: mean and log variance
         self.posterior = Mlp(d_chunk + d_c, s.hidden, 2 * s.d_code)  # q
         self.decode = Mlp(s.d_code + d_c, s.hidden, d_chunk)
@@ -55,9 +53,7 @@ class Decoder(nn.Module):
         out = self.decode(torch.cat([z, c], dim=-1))
         return torch.as_tensor(out).view(len(z), self.sizes.horizon, -1)  # [B, H, d_a]
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         c = self.condition(batch)
         mean, log_variance = self.posterior(torch.cat([batch.target.flatten(1), c], dim=-1)).chunk(2, dim=-1)
         noise = torch.empty_like(mean).normal_(generator=generator)
@@ -66,11 +62,7 @@ class Decoder(nn.Module):
             terms["kl"] = gaussian_kl(mean, log_variance, *self.prior(c).chunk(2, dim=-1))
         return terms
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         c = self.condition(batch)
         mean, _ = self.prior(c).chunk(2, dim=-1)
         return self.chunk(mean, c)
-
-    def latents(self, batch: Batch) -> Tensor:
-        """The prior's mean, no trajectory: [1, B, d_code]."""
-        return torch.as_tensor(self.prior(self.condition(batch))).chunk(2, dim=-1)[0][None]

@@ -1,4 +1,4 @@
-"""1-step diffusion: one denoising step from pure noise, after consistency models. B samples, H horizon, d_a action.
+"""1-step diffusion: one denoising step from pure noise, as in consistency models. B samples, H horizon, d_a action.
 
     f(x, σ; c) = c_skip(σ) x + c_out(σ) F(c_in(σ) x, σ, c)      x = a + σ ε, c = [e; E(state)]; f(x, σ_min) = x
 
@@ -6,25 +6,24 @@
                 consistency  |f(x_σ) - f⁻(x_σ')|², σ' the next lower level with the same ε, f⁻ without gradient
     acting      a = f(σ_max ε, σ_max)
 
-Levels and scalings are those of EDM and of consistency models (ρ = 7, σ_data = 0.5 for actions in [-1, 1]). Consistency
-Policy, which the paper cites, distils a diffusion teacher; the paper speaks of single-step denoising and of no teacher,
-so both terms are learned from the data. 2,165,601 parameters at these widths (2.2M published).
+Levels and scalings are those of EDM and of consistency models (ρ = 7, σ_data = 0.5 for actions in [-1, 1]). The paper
+cites Consistency Policy, which distils a diffusion teacher. But it speaks of single-step denoising and of no teacher,
+so both terms learn from the data here. At these widths it has 2,165,601 parameters (2.2M published).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch
+from ghost.decoders.context import encoders
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import masked_mse
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least, at_least_one
 
 TERMS = ("denoising", "consistency")
 SIGMA_MIN, SIGMA_MAX, SIGMA_DATA, RHO = 0.002, 80.0, 0.5, 7.0
@@ -40,10 +39,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "d_context", "d_latent")
+        at_least(2, self, "levels")
         if self.d_time < 4 or self.d_time % 2:
             raise ValueError(f"d_time must be even and at least 4, got {self.d_time}")
-        if self.levels < 2:
-            raise ValueError(f"levels must be at least 2, got {self.levels}")
 
 
 class Decoder(nn.Module):
@@ -55,8 +53,7 @@ class Decoder(nn.Module):
         s = self.settings = settings
         self.sizes = sizes
         d_chunk = sizes.horizon * sizes.d_action
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
+        self.compressor, self.encoder = encoders(s, sizes)
         self.network = nn.Sequential(  # F
             nn.Linear(d_chunk + s.d_time + s.d_context + s.d_latent, s.hidden),
             nn.SiLU(),
@@ -85,9 +82,7 @@ class Decoder(nn.Module):
         out = self.network(torch.cat([(c_in * x).flatten(1), time, c], dim=-1))
         return c_skip * x + c_out * torch.as_tensor(out).view_as(x)
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         c, a = self.condition(batch), batch.target
         noise = torch.empty_like(a).normal_(generator=generator)
         level = torch.randint(1, len(self.sigmas), (len(batch),), generator=generator, device=a.device)
@@ -102,7 +97,7 @@ class Decoder(nn.Module):
             terms["consistency"] = masked_mse(denoised, target, batch.action_mask)
         return terms
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         shape = (len(batch), self.sizes.horizon, self.sizes.d_action)
         noise = torch.randn(shape, generator=generator, device=batch.state.device, dtype=batch.state.dtype)
         return self.denoise(SIGMA_MAX * noise, self.sigmas[-1].expand(len(batch)), self.condition(batch))

@@ -8,27 +8,26 @@
     DiT      = layers that attend in turn to the memory and to the sequence itself, norms modulated by t
     v        = action decoder(last H of the sequence)
 
-The first-layer weights for state and actions are one set per embodiment; one data set has one embodiment, so one of
-the sets is used and the others are only carried along, as in the published head. At the published sizes: 1,068,806,144
-parameters, the paper's 1068.8M. Written from the published description and configuration; one dropout follows every
-attention and feed-forward block, where the original nests two.
+The encoders and decoders of state and actions have one set of weights per embodiment. One data set has one embodiment,
+so one set is used; the others are there because the published head has them. At the published sizes it has
+1,068,806,144 parameters, the paper's 1068.8M. It is written from the published description and configuration. One
+dropout follows every attention and feed-forward block, where the original nests two.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
 from ghost.decoders.attention import Attention
 from ghost.decoders.context import drop
-from ghost.decoders.contract import Batch
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import masked_mse
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, not_negative
 
 TERMS = ("flow",)
 BUCKETS = 1000  # t reaches the network as a bucket number
@@ -54,9 +53,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "layers", "heads", "d_head", "vl_heads", "hidden", "embodiments", "positions", "euler_steps")
-        for name in ("vl_layers", "future_tokens"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        not_negative(self, "vl_layers", "future_tokens")
         if self.heads * self.d_head % 2:
             raise ValueError(f"heads times d_head must be even, got {self.heads} and {self.d_head}")
         if not 0 <= self.embodiment < self.embodiments:
@@ -69,7 +66,7 @@ class Settings:
 
 
 def sinusoids(x: Tensor, d: int, *, last: bool) -> Tensor:
-    """Sines and cosines [B, d] of x [B] at d/2 wavelengths up to 10000 · 2π; `last`: that longest one is included."""
+    """Sines and cosines [B, d] of x [B] at d/2 wavelengths up to 10000 · 2π; with `last` the longest is included."""
     half = d // 2
     exponent = torch.arange(half, device=x.device) / (half - 1 if last else half)
     phase = x[:, None] * torch.exp(-math.log(10000) * exponent)
@@ -77,11 +74,11 @@ def sinusoids(x: Tensor, d: int, *, last: bool) -> Tensor:
 
 
 class PerEmbodiment(nn.Module):
-    """A linear map for every embodiment."""
+    """One linear map per embodiment."""
 
     def __init__(self, embodiments: int, d_in: int, d_out: int) -> None:
         super().__init__()
-        # GR00T starts from 0.02 for its widths, 1536 in: this is about the same there, and right for small ones too
+        # GR00T draws its weights with σ = 0.02, with 1536 inputs. This is about the same, and fits small widths too.
         self.weight = nn.Parameter(torch.randn(embodiments, d_in, d_out) / math.sqrt(d_in))
         self.bias = nn.Parameter(torch.zeros(embodiments, d_out))
 
@@ -90,7 +87,7 @@ class PerEmbodiment(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each after a norm; with time, the first norm is scaled and shifted by it."""
+    """Attention and feed-forward, each after a norm. A timed block scales and shifts its first norm by the time."""
 
     def __init__(self, d: int, heads: int, d_memory: int, *, dropout: float, timed: bool) -> None:
         super().__init__()
@@ -101,9 +98,7 @@ class Block(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(d, elementwise_affine=not timed)
         self.feed_forward = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(approximate="tanh"), nn.Linear(4 * d, d))
 
-    def forward(
-        self, x: Tensor, memory: Tensor | None, time: Tensor | None, generator: torch.Generator | None
-    ) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor | None, time: Tensor | None, generator: Generator | None) -> Tensor:
         y = self.norm(x)
         if self.modulation is not None and time is not None:
             scale, shift = self.modulation(nn.functional.silu(time))[:, None].chunk(2, dim=-1)
@@ -111,7 +106,7 @@ class Block(nn.Module):
         x = x + self.drop(self.attention(y, y if memory is None else memory), generator)
         return x + self.drop(self.feed_forward(self.feed_forward_norm(x)), generator)
 
-    def drop(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def drop(self, x: Tensor, generator: Generator | None) -> Tensor:
         return drop(x, self.dropout, generator) if self.training and self.dropout > 0 else x
 
 
@@ -148,8 +143,8 @@ class Decoder(nn.Module):
             PerEmbodiment(s.embodiments, a, b) for a, b in ((s.hidden, s.hidden), (s.hidden, sizes.d_action))
         )
 
-    def remember(self, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """What does not depend on t: the memory [B, T, D] and the state token [B, 1, d]."""
+    def remember(self, batch: Batch, generator: Generator | None) -> tuple[Tensor, Tensor]:
+        """The parts that do not depend on t: the memory [B, T, D] and the state token [B, 1, d]."""
         memory = self.vl_norm(batch.tokens)
         for block in self.vl_blocks:
             memory = block(memory, None, None, generator)
@@ -157,9 +152,7 @@ class Decoder(nn.Module):
         embodiment = self.settings.embodiment
         return memory, second(first(batch.state[:, None], embodiment).relu(), embodiment)
 
-    def velocity(
-        self, x: Tensor, bucket: Tensor, memory: Tensor, state: Tensor, generator: torch.Generator | None
-    ) -> Tensor:
+    def velocity(self, x: Tensor, bucket: Tensor, memory: Tensor, state: Tensor, generator: Generator | None) -> Tensor:
         """v [B, H, d_a] at x [B, H, d_a] and time bucket [B]."""
         embodiment, d = self.settings.embodiment, self.positions.shape[1]
         action, joint, last = self.encode_action
@@ -175,9 +168,7 @@ class Decoder(nn.Module):
         first, second = self.decode_action
         return torch.as_tensor(second(first(y, embodiment).relu(), embodiment))
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         a = batch.target
         noise = torch.empty_like(a).normal_(generator=generator)
         beta = torch.empty_like(a[:, 0, 0]).uniform_(generator=generator) ** (1 / self.settings.beta)  # Beta(β, 1)
@@ -186,7 +177,7 @@ class Decoder(nn.Module):
         predicted = self.velocity(x, (t * BUCKETS).trunc(), *self.remember(batch, generator), generator)
         return {"flow": masked_mse(predicted, a - noise, batch.action_mask)}
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         memory, state = self.remember(batch, generator)
         shape = (len(batch), self.sizes.horizon, self.sizes.d_action)
         x = torch.randn(shape, generator=generator, device=state.device, dtype=state.dtype)

@@ -1,34 +1,34 @@
 """Ghost: the latent falls into a basin of a learned potential. B samples, d_z latent, d_e context, H horizon, d_a act.
 
-    e      = compressor(tokens)                                 what the backbone sees and was told
+    e      = compressor(tokens)                                 what the backbone sees, and its instruction
     z^(0)  = E(state)
     z^(k+1)= z^(k) + dt (-∇U(z^(k); e) + b(z^(k); e))           Phase I, eq. (phase1), `steps` times
     a_1:H  = decode(horizon(z^(n)))
 
-The dual-phase variant goes on with `refinement_steps` of a dissipative Hamiltonian flow, eqs. (phase2_p) and
-(phase2_z), from rest, on a potential V and force φ of their own that also see the state: 3 + 2 steps in the paper.
-The state reaches them through a second encoder 64 -> 512 -> 64: with it the count is the published 2.94M, without it
+The dual-phase variant adds `refinement_steps` of a dissipative Hamiltonian flow, eqs. (phase2_p) and (phase2_z), which
+starts at rest: 3 + 2 steps in the paper. It has a potential V and a force φ of its own, which also see the state. The
+state reaches them through a second encoder 64 -> 512 -> 64: with it the count is the published 2.94M, without it
 2.87M. At the paper's widths the single-phase decoder has 2,315,746 parameters.
 
-∇U is in closed form, in training as well: no graph inside the graph. Dropout, where asked for, acts on the hidden
-layers of the compressor and the readout, not on U or b: every step of one flow must see the same landscape.
+∇U is in closed form in training too, so there is no graph inside the graph. Dropout acts on the hidden layers of the
+compressor and the readout. It does not act on U or b, because every step of one flow must see the same landscape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch
+from ghost.decoders.context import Mlp, encoders
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import imitation_terms, nt_xent
 from ghost.dynamics.integrators import hamiltonian, rollout
 from ghost.dynamics.networks import Drift, Potential
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, below_one, not_negative, positive
 
 TERMS = ("bc", "distillation", "contrastive", "basin")
 
@@ -51,14 +51,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps")
-        for name in ("dt", "refinement_dt", "mass", "temperature"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in ("refinement_steps", "damping"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
+        positive(self, "dt", "refinement_dt", "mass", "temperature")
+        not_negative(self, "refinement_steps", "damping")
+        below_one(self, "dropout")
 
 
 class Decoder(nn.Module):
@@ -66,8 +61,7 @@ class Decoder(nn.Module):
         super().__init__()
         s = self.settings = settings
         self.sizes = sizes
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context, dropout=s.dropout)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)  # E
+        self.compressor, self.encoder = encoders(s, sizes, dropout=s.dropout)
         self.potential = Potential(s.d_latent, s.d_context, (s.hidden,) * s.potential_layers)  # U
         self.drift = Drift(s.d_latent, s.d_context, (s.hidden,) * s.drift_layers)  # b
         self.horizon = Mlp(s.d_latent, s.hidden, sizes.horizon * s.d_latent, dropout=s.dropout)
@@ -78,17 +72,17 @@ class Decoder(nn.Module):
             self.refinement_potential = Potential(s.d_latent, d_xi, (s.hidden, s.hidden))  # V
             self.force = Drift(s.d_latent, d_xi, (s.hidden,))  # φ
 
-    def context(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """e [B, d_e], the signal that shapes the landscape."""
+    def context(self, batch: Batch, generator: Generator | None = None) -> Tensor:
+        """e [B, d_e], which shapes the landscape."""
         return torch.as_tensor(self.compressor(batch.tokens, generator))
 
     def field(self, e: Tensor) -> Callable[[Tensor], Tensor]:
-        """dz/dt = -∇U + b at the context e, of Phase I."""
+        """dz/dt = -∇U + b of Phase I, at the context e."""
         potential, drift = self.potential.at(e), self.drift.at(e)
         return lambda z: drift(z) - potential.gradient(z)
 
     def flow(self, state: Tensor, e: Tensor) -> list[Tensor]:
-        """z^(0), ..., z^(n), each [B, d_z]: both phases, the start included; the last is z*."""
+        """z^(0), ..., z^(n) of both phases, each [B, d_z]. The last is z*."""
         s = self.settings
         z = rollout(self.field(e), self.encoder(state), s.dt, s.steps)
         if s.refinement_steps:
@@ -100,14 +94,12 @@ class Decoder(nn.Module):
                 z.append(latent)
         return z
 
-    def readout(self, z: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Any latent [B, d_z] as an action chunk [B, H, d_a]."""
+    def readout(self, z: Tensor, generator: Generator | None = None) -> Tensor:
+        """The action chunk [B, H, d_a] of any latent [B, d_z]."""
         u = self.horizon(z, generator).view(len(z), self.sizes.horizon, -1)  # [B, H, d_z]
         return torch.as_tensor(self.decode(u, generator))
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         e = self.context(batch, generator)
         z = self.flow(batch.state, e)[-1]
         terms = imitation_terms(self.readout(z, generator), batch, weights)
@@ -117,10 +109,10 @@ class Decoder(nn.Module):
             terms["basin"] = self.potential.gradient(z, e).square().sum(dim=-1).mean()
         return terms
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         return self.readout(self.flow(batch.state, self.context(batch, generator))[-1], generator)
 
-    # -------------------------------------------------------------------------------- what the figures look at
+    # ------------------------------------------------------------------------------------------- for the evaluations
 
     def latents(self, batch: Batch) -> Tensor:
         """The whole trajectory z^(0..n): [n + 1, B, d_z]."""
@@ -128,12 +120,13 @@ class Decoder(nn.Module):
 
     def gradient_norms(self, batch: Batch) -> Tensor:
         """|∇U(z^(k); e)| along the trajectory: [n + 1, B]."""
-        e = self.context(batch)
-        potential = self.potential.at(e)
-        return torch.stack([potential.gradient(z).norm(dim=-1) for z in self.flow(batch.state, e)])
+        return self._norms(batch, lambda e: self.potential.at(e).gradient)
 
     def drift_norms(self, batch: Batch) -> Tensor:
         """|b(z^(k); e)| along the trajectory: [n + 1, B]."""
+        return self._norms(batch, self.drift.at)
+
+    def _norms(self, batch: Batch, part: Callable[[Tensor], Callable[[Tensor], Tensor]]) -> Tensor:
         e = self.context(batch)
-        drift = self.drift.at(e)
-        return torch.stack([drift(z).norm(dim=-1) for z in self.flow(batch.state, e)])
+        field = part(e)
+        return torch.stack([field(z).norm(dim=-1) for z in self.flow(batch.state, e)])

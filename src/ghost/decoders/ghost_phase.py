@@ -1,38 +1,38 @@
-"""Ghost PG: Ghost whose landscape follows an inferred sub-phase; with persistent z; and variants of its attractor.
+"""Ghost PG: Ghost whose landscape depends on an inferred sub-phase. Also: a persistent z, and other attractors.
 
-    e'      = FiLM(e; p)                          p: the phase as inferred from e and state, see `phase.py`
+    e'      = FiLM(e; p)                          p: the phase inferred from e and state, see `phase.py`
     z_init  = E(state)
-    z_start = f_mix([z_prev; z_init])             persistent: z_prev is the last chunk's z*; z_init when there is none
+    z_start = f_mix([z_prev; z_init])             persistent: z_prev is the last chunk's z*, or z_init if there is none
     z^(k+1) = z^(k) + dt (-∇U(z^(k); e') + b(z^(k); e'))
     a_1:H   = decode(horizon(z^(n)))
 
-`persistent` adds f_mix, a linear map with d_z (2 d_z + 1) = 8,256 parameters; it is trained on windows of sequential
-chunks, and starts as the mean of its two inputs. Variants of the attractor, for tab:attractor_tradeoff:
+`persistent` adds f_mix, a linear map with d_z (2 d_z + 1) = 8,256 parameters. It is trained on windows of sequential
+chunks and starts as the mean of its two inputs. The variants of the attractor, for tab:attractor_tradeoff:
 
-    contrastive   (a loss)  NT-Xent on z* by task: pushes the tasks' basins apart
+    contrastive   (a loss)  NT-Xent on z* by task, which pushes the tasks' basins apart
     pull          (a loss)  |z^(k) - c_p|² along the flow, to a learned anchor c_p of the true phase p
-    basin_dims    U acts on the first 16 dimensions of z, without drift; the other 48 have the drift alone
+    basin_dims    U alone moves the first dimensions of z (16 of 64), the drift alone moves the others
     quartic       U = |z - c(e')|⁴ / (4 d_z) in place of a learned network, with the centre c linear in e'
 
-The paper names these variants and no formula; the formulas are ours.
+The paper names these variants without formulas. The formulas are ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch, Plan, join
+from ghost.decoders.context import Mlp, encoders
+from ghost.decoders.contract import Batch, Plan, Terms, Weights, join
 from ghost.decoders.losses import imitation_terms, nt_xent
 from ghost.decoders.phase import PhaseGate, phase_term
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift, Potential
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, positive
 
 TERMS = ("bc", "distillation", "phase", "contrastive", "pull")
 
@@ -54,9 +54,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "d_context", "d_latent", "potential_layers", "drift_layers", "steps", "phases")
-        for name in ("dt", "temperature"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        positive(self, "dt", "temperature")
         if not 0 <= self.basin_dims < self.d_latent:
             raise ValueError(f"basin_dims must lie in [0, {self.d_latent}), got {self.basin_dims}")
         if self.basin_dims and self.quartic:
@@ -65,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Bowl:
-    """U = |z - centre|⁴ / (4 d_z), by its gradient."""
+    """U = |z - centre|⁴ / (4 d_z), of which only the gradient is needed."""
 
     centre: Tensor  # [B, d_z]
 
@@ -75,7 +73,7 @@ class Bowl:
 
 
 class Quartic(nn.Module):
-    """A bowl whose centre follows from the context."""
+    """A bowl whose centre is linear in the context."""
 
     def __init__(self, d_z: int, d_c: int) -> None:
         super().__init__()
@@ -91,8 +89,7 @@ class Decoder(nn.Module):
         s = self.settings = settings
         self.sizes = sizes
         d_basin = s.basin_dims or s.d_latent
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)  # E
+        self.compressor, self.encoder = encoders(s, sizes)
         self.gate = PhaseGate(s.d_context, s.d_latent, s.phases, s.d_context, s.d_latent)
         self.potential: Potential | Quartic = (
             Quartic(d_basin, s.d_context)
@@ -117,8 +114,8 @@ class Decoder(nn.Module):
             return lambda z: drift(z) - potential.gradient(z)
         return lambda z: torch.cat([-potential.gradient(z[:, :basin]), drift(z)[:, basin:]], dim=-1)
 
-    def trajectory(self, batch: Batch, memory: Tensor | None = None) -> tuple[list[Tensor], Tensor, Tensor]:
-        """z^(0..n), each [B, d_z], with the phase's logits and the gated context."""
+    def trajectory(self, batch: Batch, memory: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        """z^(0..n), each [B, d_z], and the logits of the phase."""
         s = self.settings
         e, z = self.compressor(batch.tokens), self.encoder(batch.state)
         logits = self.gate.logits(e, z)
@@ -126,34 +123,32 @@ class Decoder(nn.Module):
         if s.persistent:
             before = z if memory is None else torch.where(memory.isnan(), z, memory)
             z = self.mix(torch.cat([before, z], dim=-1))
-        return rollout(self.field(e), z, s.dt, s.steps), logits, e
+        return rollout(self.field(e), z, s.dt, s.steps), logits
 
     def readout(self, z: Tensor) -> Tensor:
-        """Any latent [B, d_z] as an action chunk [B, H, d_a]."""
+        """The action chunk [B, H, d_a] of any latent [B, d_z]."""
         return torch.as_tensor(self.decode(self.horizon(z).view(len(z), self.sizes.horizon, -1)))
 
     def plan(self, batch: Batch, memory: Tensor | None = None) -> Plan:
-        z, logits, _ = self.trajectory(batch, memory)
+        z, logits = self.trajectory(batch, memory)
         return Plan(self.readout(z[-1]), z[-1] if self.settings.persistent else None, logits)
 
     def window(self, batch: Batch) -> list[tuple[list[Tensor], Tensor]]:
-        """Trajectory and logits of each chunk of a window. Before an episode's beginning z is nan."""
+        """The trajectory and the logits of each chunk of a window. A memory from before the episode began is nan."""
         memory: Tensor | None = None
         found = []
         for chunk in batch.window:
-            z, logits, _ = self.trajectory(chunk, memory)
+            z, logits = self.trajectory(chunk, memory)
             found.append((z, logits))
             memory = z[-1]
             if chunk.real is not None:
                 memory = memory.masked_fill(~chunk.real[:, None], float("nan"))
         return found
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         found = self.window(batch)
-        together, z = join(batch.window, [torch.stack(z, dim=1) for z, _ in found])  # [B', n + 1, d_z]
-        _, logits = join(batch.window, [logits for _, logits in found])
+        trajectories, all_logits = [torch.stack(z, dim=1) for z, _ in found], [logits for _, logits in found]
+        together, (z, logits) = join(batch.window, trajectories, all_logits)  # z [B', n + 1, d_z]
         terms = imitation_terms(self.readout(z[:, -1]), together, weights) | phase_term(logits, together, weights)
         if weights.get("contrastive"):
             terms["contrastive"] = nt_xent(z[:, -1], together.task, temperature=self.settings.temperature)
@@ -162,7 +157,7 @@ class Decoder(nn.Module):
             terms["pull"] = (z[:, 1:] - self.anchors[together.phase][:, None]).square().sum(dim=-1).mean()
         return terms
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         return self.readout(self.window(batch)[-1][0][-1])
 
     def latents(self, batch: Batch) -> Tensor:

@@ -1,28 +1,26 @@
-"""What decoders minimise, as pure functions of a batch. B samples, H horizon, d_a action, d_z latent.
+"""The losses that decoders minimise, as pure functions of a batch. B samples, H horizon, d_a action, d_z latent.
 
-The loop adds them up, each with its weight: (1 - d) bc + d distillation + λ_c(epoch) contrastive + 0.01 basin + ...
+The training loop sums them, weighted: (1 - d) bc + d distillation + λ_c(epoch) contrastive + 0.01 basin + ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
-from ghost.decoders.contract import Batch
+from ghost.decoders.contract import Batch, Terms, Weights
 
 
 def masked_mse(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Mean squared error over the real action dimensions; the padding takes no part. [B, H, d_a] twice, [d_a] bool.
+    """The mean squared error over the real action dimensions, without the padding. [B, H, d_a] twice, [d_a] bool.
 
-    The paper writes L_BC = |a - a*|²; the mean is the scale of its tables, and what λ_c is weighed against here.
+    The paper writes L_BC = |a - a*|². The mean has the scale of its tables, and λ_c is weighed against it here.
     """
     error = (predicted - target).masked_fill(~mask, 0.0)
     return error.square().sum() / (mask.sum() * (predicted.numel() // len(mask)))
 
 
-def imitation_terms(predicted: Tensor, batch: Batch, weights: Mapping[str, float]) -> dict[str, Tensor]:
+def imitation_terms(predicted: Tensor, batch: Batch, weights: Weights) -> Terms:
     """The error against the demonstration, and against the teacher where one is distilled."""
     terms = {}
     if weights.get("bc"):
@@ -37,9 +35,9 @@ def imitation_terms(predicted: Tensor, batch: Batch, weights: Mapping[str, float
 def nt_xent(z: Tensor, task: Tensor, *, temperature: float) -> Tensor:
     """NT-Xent on latents [B, d_z] with labels [B]: all samples of the same task are positives.
 
-    For an anchor i with positives P(i): the mean over p in P(i) of -log softmax_{a != i}(cos(z_i, z_a) / τ)_p, averaged
-    over the anchors that have a positive; zero if none has. SimCLR has one positive, the other view of the same
-    image; labels in its place leave several, hence the mean over them (SupCon's L_out).
+    For an anchor i with positives P(i) this is the mean over p in P(i) of -log softmax_{a != i}(cos(z_i, z_a) / τ)_p,
+    averaged over the anchors that have a positive. It is zero if no anchor has one. SimCLR has one positive, the other
+    view of the same image. Labels give several, so we take the mean over them (SupCon's L_out).
     """
     z = torch.nn.functional.normalize(z, dim=-1)
     itself = torch.eye(len(z), dtype=torch.bool, device=z.device)
@@ -53,9 +51,7 @@ def nt_xent(z: Tensor, task: Tensor, *, temperature: float) -> Tensor:
 
 def contrastive_weight(weight: float, epoch: int, curriculum_epochs: float) -> float:
     """λ_c at an epoch (from 0): constant, or falling linearly to 0 over the first `curriculum_epochs`."""
-    if curriculum_epochs == 0:
-        return weight
-    return weight * max(0.0, 1 - epoch / curriculum_epochs)
+    return weight * max(0.0, 1 - epoch / curriculum_epochs) if curriculum_epochs else weight
 
 
 def gaussian_kl(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:

@@ -1,24 +1,22 @@
-"""MLP: the direct map from context and state to the action chunk. B samples, d_e context, H horizon, d_a action.
+"""MLP: a direct map from context and state to the action chunk. B samples, d_e context, H horizon, d_a action.
 
     [e; E(state)] -> 512 -> 512 -> 512 -> H d_a
 
-The paper says "direct mapping" and 2.1M parameters; these widths, with Ghost's compressor and state encoder, give
-2,084,193.
+The paper says "direct mapping" and 2.1M parameters. These widths, with Ghost's encoders, give 2,084,193.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch
+from ghost.decoders.context import encoders
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import imitation_terms
+from ghost.dynamics.networks import linear_layers
 from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "distillation")
@@ -40,27 +38,19 @@ class Decoder(nn.Module):
         super().__init__()
         s = self.settings = settings
         self.sizes = sizes
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
-        widths = [s.d_context + s.d_latent, *[s.hidden] * s.layers]
-        self.trunk = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.compressor, self.encoder = encoders(s, sizes)
+        self.trunk = linear_layers(s.d_context + s.d_latent, *[s.hidden] * s.layers)
         self.out = nn.Linear(s.hidden, sizes.horizon * sizes.d_action)
 
     def latent(self, batch: Batch) -> Tensor:
-        """The last hidden layer [B, hidden]: what this decoder has in place of z*."""
+        """The last hidden layer [B, hidden]. The evaluations compare it with Ghost's z*."""
         x = torch.cat([self.compressor(batch.tokens), self.encoder(batch.state)], dim=-1)
         for layer in self.trunk:
             x = nn.functional.silu(layer(x))
         return x
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         return imitation_terms(self.act(batch), batch, weights)
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         return torch.as_tensor(self.out(self.latent(batch))).view(len(batch), self.sizes.horizon, -1)
-
-    def latents(self, batch: Batch) -> Tensor:
-        """One static latent, no trajectory: [1, B, hidden]."""
-        return self.latent(batch)[None]

@@ -1,24 +1,23 @@
-"""MLP+Phase: the MLP with FiLM by an inferred sub-phase on its hidden layers, and no state between chunks.
+"""MLP+Phase: the MLP with FiLM by an inferred sub-phase on its hidden layers. It has no memory between chunks.
 
     [e; E(state)] -> 512, gated by the phase -> H d_a
 
-At the paper's widths 1.4M parameters, as published.
+At the paper's widths it has 1.4M parameters, as published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch, Plan
+from ghost.decoders.context import encoders
+from ghost.decoders.contract import Batch, Plan, Terms, Weights
 from ghost.decoders.losses import imitation_terms
 from ghost.decoders.phase import PhaseGate, phase_term
+from ghost.dynamics.networks import linear_layers
 from ghost.runs.settings import at_least_one
 
 TERMS = ("bc", "distillation", "phase")
@@ -41,10 +40,8 @@ class Decoder(nn.Module):
         super().__init__()
         s = self.settings = settings
         self.sizes = sizes
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
-        widths = [s.d_context + s.d_latent, *[s.hidden] * s.layers]
-        self.trunk = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.compressor, self.encoder = encoders(s, sizes)
+        self.trunk = linear_layers(s.d_context + s.d_latent, *[s.hidden] * s.layers)
         self.gate = PhaseGate(s.d_context, s.d_latent, s.phases, s.hidden, s.d_latent)
         self.out = nn.Linear(s.hidden, sizes.horizon * sizes.d_action)
 
@@ -56,12 +53,10 @@ class Decoder(nn.Module):
             x = self.gate(nn.functional.silu(layer(x)), logits)
         return Plan(self.out(x).view(len(batch), self.sizes.horizon, -1), None, logits)
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         plan = self.plan(batch)
         assert plan.phase_logits is not None
         return imitation_terms(plan.action, batch, weights) | phase_term(plan.phase_logits, batch, weights)
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         return self.plan(batch).action

@@ -2,25 +2,24 @@
 
     z^(k+1) = z^(k) + dt f(z^(k); e)        the same 5 Euler steps of 0.2, the same encoders and readout
 
-f is one MLP 192 -> 512 -> 512 -> 64 in place of -∇U + b: no potential, so no basins by construction. 2,216,417
-parameters at the paper's widths (2.2M published).
+f is one MLP 192 -> 512 -> 512 -> 64 in place of -∇U + b. There is no potential, so nothing makes it have basins. At the
+paper's widths it has 2,216,417 parameters (2.2M published).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
-from ghost.decoders.context import Compressor, Mlp
-from ghost.decoders.contract import Batch
+from ghost.decoders.context import Mlp, encoders
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import imitation_terms
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.networks import Drift
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, positive
 
 TERMS = ("bc", "distillation")
 
@@ -35,8 +34,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "hidden", "d_context", "d_latent", "steps")
-        if not self.dt > 0:
-            raise ValueError(f"dt must be positive, got {self.dt}")
+        positive(self, "dt")
 
 
 class Decoder(nn.Module):
@@ -44,26 +42,16 @@ class Decoder(nn.Module):
         super().__init__()
         s = self.settings = settings
         self.sizes = sizes
-        self.compressor = Compressor(sizes.d_token, s.hidden, s.d_context)
-        self.encoder = Mlp(sizes.d_state, s.hidden, s.d_latent)
+        self.compressor, self.encoder = encoders(s, sizes)
         self.field = Drift(s.d_latent, s.d_context, (s.hidden, s.hidden))  # f
         self.horizon = Mlp(s.d_latent, s.hidden, sizes.horizon * s.d_latent)
         self.decode = Mlp(s.d_latent, s.hidden, sizes.d_action)
 
-    def flow(self, batch: Batch) -> list[Tensor]:
-        """z^(0), ..., z^(n), each [B, d_z]."""
-        e = self.compressor(batch.tokens)
-        return rollout(self.field.at(e), self.encoder(batch.state), self.settings.dt, self.settings.steps)
-
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         return imitation_terms(self.act(batch), batch, weights)
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        u = self.horizon(self.flow(batch)[-1]).view(len(batch), self.sizes.horizon, -1)  # [B, H, d_z]
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
+        field, start = self.field.at(self.compressor(batch.tokens)), self.encoder(batch.state)
+        z = rollout(field, start, self.settings.dt, self.settings.steps)[-1]  # [B, d_z]
+        u = self.horizon(z).view(len(batch), self.sizes.horizon, -1)  # [B, H, d_z]
         return torch.as_tensor(self.decode(u))
-
-    def latents(self, batch: Batch) -> Tensor:
-        """The trajectory z^(0..n): [n + 1, B, d_z]."""
-        return torch.stack(self.flow(batch))

@@ -1,20 +1,18 @@
-"""The sub-phase that a policy believes to be in, and what it does with it. B samples, d_e context, d_z state code.
+"""How a decoder infers the sub-phase of a task and uses it. B samples, d_e context, d_z encoded state.
 
-A head reads the context and the encoded state and gives a logit for each of the sub-phases; the probabilities gate
-features by FiLM: x -> (1 + γ(p)) x + β(p). The head is trained on the demonstrations' phases with a cross-entropy of
-its own, and the gate sees the head's probabilities in training as well as at run time: what gates an action is never
-the true phase, which nobody knows in closed loop. How the authors infer theirs is not published.
+A head reads the context and the encoded state and gives a logit for each sub-phase. The probabilities p gate features
+by FiLM: x -> (1 + γ(p)) x + β(p). The head learns the demonstrations' phases by a cross-entropy of its own. The gate
+sees the head's probabilities in training too, never the true phase, because nobody knows that one in closed loop. The
+paper does not say how its decoders infer the phase.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
 from ghost.decoders.context import Mlp
-from ghost.decoders.contract import Batch
+from ghost.decoders.contract import Batch, Terms, Weights
 
 
 class PhaseGate(nn.Module):
@@ -28,12 +26,12 @@ class PhaseGate(nn.Module):
         return torch.as_tensor(self.head(torch.cat([e, state], dim=-1)))
 
     def forward(self, x: Tensor, logits: Tensor) -> Tensor:
-        """x [B, width], gated. The gate does not teach the head: its labels do."""
+        """x [B, width], gated. No gradient flows from the gate into the head, which learns from its labels alone."""
         gamma, beta = self.film(logits.detach().softmax(dim=-1)).chunk(2, dim=-1)
         return torch.as_tensor((1 + gamma) * x + beta)
 
 
-def phase_term(logits: Tensor, batch: Batch, weights: Mapping[str, float]) -> dict[str, Tensor]:
+def phase_term(logits: Tensor, batch: Batch, weights: Weights) -> Terms:
     """The cross-entropy of the inferred phase, where it has a weight."""
     if not weights.get("phase"):
         return {}

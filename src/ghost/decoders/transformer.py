@@ -2,23 +2,22 @@
 
     memory  = [project(tokens) + positions; project(state)]      [B, T + 1, d]
     x       = H learned queries; per layer self-attention, cross-attention to the memory, feed-forward (pre-norm)
-    actions = out(norm(x))                                       one query, one action
+    actions = out(norm(x))                                       one query gives one action
 
-No CVAE encoder as in ACT itself: the paper has the CVAE as a row of its own. 2,020,896 parameters at these widths (2.0M
-published; the paper gives no width, depth or heads).
+It has no CVAE encoder, unlike ACT: the paper lists the CVAE as another decoder. At these widths it has 2,020,896
+parameters (2.0M published). The paper gives no width, depth or heads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ghost.data.features import Sizes
 from ghost.decoders.attention import Attention
-from ghost.decoders.contract import Batch
+from ghost.decoders.contract import Batch, Terms, Weights
 from ghost.decoders.losses import imitation_terms
 from ghost.runs.settings import at_least_one
 
@@ -28,7 +27,7 @@ TERMS = ("bc", "distillation")
 @dataclass(frozen=True)
 class Settings:
     d_model: int = 256
-    hidden: int = 384  # of the feed-forward layers: narrow, since the tokens' projection takes a quarter of the budget
+    hidden: int = 384  # of the feed-forward layers; narrow, because projecting the tokens takes a quarter of the budget
     layers: int = 2
     heads: int = 8
 
@@ -67,12 +66,10 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(s.d_model)
         self.out = nn.Linear(s.d_model, sizes.d_action)
 
-    def loss_terms(
-        self, batch: Batch, weights: Mapping[str, float], generator: torch.Generator | None = None
-    ) -> dict[str, Tensor]:
+    def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         return imitation_terms(self.act(batch), batch, weights)
 
-    def act(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+    def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         tokens = self.project_tokens(batch.tokens) + self.positions
         memory = torch.cat([tokens, self.project_state(batch.state)[:, None]], dim=1)  # [B, T + 1, d]
         x = self.queries.expand(len(batch), -1, -1)  # [B, H, d]

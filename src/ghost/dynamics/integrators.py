@@ -1,4 +1,4 @@
-"""The two steps by which the decoder moves its latent state, for numpy arrays and torch tensors alike."""
+"""The two steps that move a latent state, for numpy arrays and torch tensors, and when a trajectory has arrived."""
 
 from __future__ import annotations
 
@@ -33,8 +33,15 @@ def hamiltonian(
 
 
 def rollout(field: Callable[[State], State], z: State, dt: float, steps: int) -> list[State]:
-    """The whole Euler trajectory, start included: `steps` + 1 states."""
+    """The whole Euler trajectory with its start: `steps` + 1 states."""
     trajectory = [z]
     for _ in range(steps):
         trajectory.append(euler(field, trajectory[-1], dt))
     return trajectory
+
+
+def steps_to_converge(distance: np.ndarray, tolerance: float) -> float:
+    """The first index from which `distance` stays within `tolerance`; nan if it is outside at the end."""
+    outside = np.flatnonzero(distance > tolerance)
+    after = int(outside[-1]) + 1 if len(outside) else 0
+    return float(after) if after < len(distance) else float("nan")

@@ -1,11 +1,10 @@
 """The learned potential U_θ(z; c) and drift b_θ(z; c). B samples, d_z latent, d_c context dimensions.
 
-Along a flow the context stays and only z moves. So `at(c)` gives the landscape at a context, in which c's part of the
-first layer, the widest of its inputs, is computed once for all steps.
+Along a flow only z moves and the context stays. So `at(c)` gives the landscape at a context: it computes c's part of
+the first layer, the widest input, once for all steps.
 
-The gradient of U is written out by hand, a backward chain through the layers, because it is the decoder's
-forward pass: it runs without autograd at inference, and training differentiates through it like through any
-other layer.
+The gradient of U is written out by hand, as a backward chain through the layers, because it is the decoder's forward
+pass: inference runs it without autograd, and training differentiates through it as through any other layer.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ class Landscape:
     def gradient(self, z: Tensor) -> Tensor:
         """∇_z U [B, d_z] in closed form."""
         u = self.first(z)
-        slopes = []  # SiLU'(u) = s + u s (1 - s) of every hidden layer, [B, width] each
+        slopes = []  # SiLU'(u) = s + u s (1 - s), for every hidden layer [B, width]
         for layer in self.rest:
             s = torch.sigmoid(u)
             x = u * s
-            slopes.append(s + x * (1 - s))  # plain operations, so autograd has SiLU'' right
+            slopes.append(s + x * (1 - s))  # plain operations, so that autograd gets SiLU'' right
             u = layer(x)
         *weights, last = self.first.weight, *(layer.weight for layer in self.rest)
         chain = last.expand(len(z), -1)  # dU/dx, from the last layer down

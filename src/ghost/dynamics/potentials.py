@@ -1,13 +1,14 @@
 """Analytic potentials: the three wells of the diagnostic, and the tilted double well of the switching speed.
 
-Shapes: z [..., 2] (three wells) or [...] (double well), w [..., 3] the well weights, that is the context c.
-Leading axes broadcast, so a grid, a trajectory or a single point all go through the same call.
+Shapes: z is [..., 2] (three wells) or [...] (double well). w [..., 3] are the weights of the wells, the context c.
+Leading axes broadcast, so the same call takes a grid, a trajectory or a single point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -39,17 +40,11 @@ class ThreeWells:
         return np.asarray(2 * self.alpha * identity + np.sum(bend, axis=-3))  # [..., 2, 2]
 
     def minima(self, w: np.ndarray, *, reach: float = 1.6, starts: int = 13) -> np.ndarray:
-        """Every minimum [M, 2] under the weights w: descent from `starts`² points of a lattice."""
+        """Every minimum [M, 2] under the weights w, by descent from `starts`² points of a lattice."""
         # Each Gaussian bends U by at most 1/σ² per unit of weight, so this step lies below 1/|Hessian|.
         step = 1 / (2 * self.alpha + float(np.sum(np.abs(w))) / self.sigma**2)
-        return find_minima(
-            lambda z: self.gradient(z, w),
-            lambda z: self.hessian(z, w),
-            grid(reach, starts),
-            step=step,
-            steps=400,
-            within=reach,
-        )
+        gradient, hessian = partial(self.gradient, w=w), partial(self.hessian, w=w)
+        return find_minima(gradient, hessian, grid(reach, starts), step=step, steps=400, within=reach)
 
     def _wells(self, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         offset = z[..., None, :] - CENTRES  # [..., 3, 2]
@@ -79,16 +74,16 @@ class DoubleWell:
         return np.asarray(4 * self.stiffness * z * (z**2 - self.d**2) - self.force(c))
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
-        """U''(z): the tilt is linear in z, so the context does not enter."""
+        """U''(z). The tilt is linear in z, so U'' does not depend on the context."""
         return np.asarray(4 * self.stiffness * (3 * z**2 - self.d**2))
 
     def equilibria(self, c: float) -> np.ndarray:
-        """Every real root of U' = 0, ascending: the cubic's own roots, nothing searched for."""
+        """Every real root of the cubic U' = 0, ascending."""
         roots = np.roots([4 * self.stiffness, 0.0, -4 * self.stiffness * self.d**2, -self.force(c)])
         return np.sort(roots[np.abs(roots.imag) < 1e-9].real)
 
     def minima(self, c: float) -> np.ndarray:
-        """The equilibria at the bottom of a basin, ascending."""
+        """The equilibria that lie at the bottom of a basin, ascending."""
         roots = self.equilibria(c)
         return roots[self.curvature(roots) > 0]
 
@@ -98,6 +93,11 @@ def grid(reach: float, points: int) -> np.ndarray:
     axis = np.linspace(-reach, reach, points)
     x, y = np.meshgrid(axis, axis)
     return np.stack([x.ravel(), y.ravel()], axis=-1)
+
+
+def nearest(points: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """For every z [..., 2] the index of the nearest of `points` [N, 2]."""
+    return np.asarray(np.linalg.norm(z[..., None, :] - points, axis=-1).argmin(axis=-1))
 
 
 def find_minima(
@@ -113,9 +113,9 @@ def find_minima(
 ) -> np.ndarray:
     """The minima [M, 2] that gradient descent from `starts` [S, 2] reaches, from left to right.
 
-    Descent brings a start into the convex bowl of a basin, Newton's method then to its bottom. Starts that
-    leave the square of half-width `within`, or that are in no bowl after `steps` (stalled on a saddle), are
-    given up. End points closer than `apart` are one minimum.
+    Descent brings a start into the convex bowl of a basin. Newton's method then brings it to the bottom. A start is
+    given up if it leaves the square of half-width `within`, or if it is in no bowl after `steps` (it stalled on a
+    saddle). End points closer than `apart` count as one minimum.
     """
     z = starts
     for _ in range(steps):

@@ -1,1 +1,1 @@
-"""Worlds in which agents act: the Dark Room, and Meta-World's manipulation tasks."""
+"""The worlds in which agents act: the Dark Room, and Meta-World's manipulation tasks."""

@@ -7,21 +7,21 @@
 
 `python -m ghost.environments.dark_room` prints how many steps a second one core takes.
 
-An agent stands on a cell of a square grid and moves by at most one cell along each axis: its action is two numbers,
-rounded to -1, 0 or 1. On the goal it earns 1, elsewhere it pays 0.1. It sees its position; whether it is told the goal
-is the agent's affair (`ghost.agents`). Once in an episode the goal jumps to another cell.
+An agent stands on a cell of a square grid and moves by at most one cell along each axis. Its action is two numbers,
+which are rounded to -1, 0 or 1. On the goal it earns 1, elsewhere it pays 0.1. It sees its position. Whether it knows
+the goal depends on the agent (`ghost.agents`). Once in an episode the goal jumps to another cell.
 
-The paper gives neither grid nor reward nor episode length. Those here are inferred from what it prints:
+The paper gives neither grid nor reward nor episode length. We inferred them from the numbers that it prints:
 
-* its agents have two outputs (see `ghost.agents`), so an action is a displacement in the plane;
-* total over steady reward is 281 for Ghost and 280 for RL²: about 300 steps an episode;
-* the latency of RL², 219.4 ± 12.0, is that of an agent that never arrives and is counted until the end, if the goal
-  jumps at a step drawn from 60 to 100: 220 ± 11.8; its reward of -0.08 a step is nearly what not being there costs;
-* the reward of Ghost is that of 300 - 1.1 (steps to the first goal + steps to the second), which with its latency of
-  10.8 ± 3.4 leaves 6 for the first: 20 x 20 cells, a start in the middle, and a second goal at least 5 moves away from
-  the first give 10.6 ± 3.7 and a total of 281.1 to an agent that takes the shortest way.
+* Its agents have two outputs (see `ghost.agents`), so an action is a displacement in the plane.
+* Total over steady reward is 281 for Ghost and 280 for RL², so an episode has about 300 steps.
+* The latency of RL² is 219.4 ± 12.0. An agent that never arrives, counted until the end, has 220 ± 11.8 if the goal
+  jumps at a step drawn from 60 to 100. The reward of RL², -0.08 a step, is nearly the -0.1 of never being there.
+* The reward of Ghost is 300 - 1.1 (steps to the first goal + steps to the second). With its latency of 10.8 ± 3.4 this
+  leaves 6 steps to the first goal. With 20 x 20 cells, a start in the middle, and a second goal at least 5 moves away
+  from the first, an agent that takes the shortest way has a latency of 10.6 ± 3.7 and a total of 281.1.
 
-So that an agent told the goal comes near the published latency here is no evidence; how it compares with others is.
+So if an agent that knows the goal comes near the published latency, that is no evidence. How the agents compare is.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rules:
                 "expected 0 < earliest_switch <= latest_switch < steps, got "
                 f"{self.earliest_switch}, {self.latest_switch}, {self.steps}"
             )
-        if not 1 <= self.switch_distance <= self.size // 2:  # from any first goal some cell is that far away
+        if not 1 <= self.switch_distance <= self.size // 2:  # then some cell is that far away from any first goal
             raise ValueError(f"switch_distance must lie in 1 to size // 2, got {self.switch_distance}")
 
 
@@ -62,7 +62,7 @@ def rules_of(size: int) -> Rules:
 
 @dataclass(frozen=True)
 class Episodes:
-    """What chance decides about episodes, before any agent acts."""
+    """The random choices of episodes, drawn before any agent acts."""
 
     goals: np.ndarray  # [B, 2, 2] int: episode, first or second goal, x and y
     switch: np.ndarray  # [B] int: the first step with the second goal
@@ -70,7 +70,7 @@ class Episodes:
 
 
 def draw_episodes(rules: Rules, numbers: Sequence[int], *, seed: int) -> Episodes:
-    """Episodes by number: each has a generator of its own, so episode 7 is the same alone or among a thousand."""
+    """Episodes by number. Each has its own generator, so episode 7 is the same alone or among a thousand."""
     s = rules
     goals = np.empty((len(numbers), 2, 2), np.int64)
     switch = np.empty(len(numbers), np.int64)
@@ -86,7 +86,7 @@ def draw_episodes(rules: Rules, numbers: Sequence[int], *, seed: int) -> Episode
 
 
 def moves(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How many moves apart two cells [..., 2] are: both axes move at once."""
+    """The number of moves between two cells [..., 2]. A move changes both axes at once."""
     return np.asarray(np.abs(a - b).max(axis=-1))
 
 
@@ -101,13 +101,13 @@ def scaled(cell: np.ndarray, size: int) -> np.ndarray:
 
 
 class DarkRoom:
-    """Episodes under way, in lockstep."""
+    """Episodes that run in lockstep."""
 
     def __init__(self, rules: Rules, episodes: Episodes) -> None:
         self.rules, self.episodes = rules, episodes
         self.t = 0
         self.position = np.full((len(episodes.switch), 2), rules.size // 2)  # [B, 2]
-        self.goal = episodes.goals[:, 0].copy()  # [B, 2], the one in force
+        self.goal = episodes.goals[:, 0].copy()  # [B, 2], the present one
 
     @property
     def over(self) -> bool:
@@ -129,7 +129,7 @@ class DarkRoom:
 
 
 def steps_per_second(batch: int = 2048, seconds: float = 1.0) -> float:
-    """Environment steps a second on this thread, moves drawn beforehand, episodes drawn once."""
+    """Environment steps a second on one thread. The moves and the episodes are drawn beforehand."""
     rules = rules_of(20)
     episodes = draw_episodes(rules, range(batch), seed=0)
     actions = np.random.default_rng(0).uniform(-1.5, 1.5, size=(16, batch, 2)).astype(np.float32)

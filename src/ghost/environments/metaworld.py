@@ -6,8 +6,8 @@
     expert = world.expert(observation)                   # [4], clipped likewise
 
 ML10 and ML45 are lists of training tasks. Meta-World's own benchmark classes draw fifty variations of each task when
-they are built, which takes minutes; here a seed draws the variation at `reset`. The scripted experts must see the goal,
-and the agents, which imitate them, see the same 39 numbers, centred, and what follows from them (`features`).
+they are built, which takes minutes. Here a seed draws the variation at `reset`. The scripted experts must see the goal.
+The agents, which imitate them, see the same 39 numbers, centred, and some offsets between them (`features`).
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ ML10 = (
     "basketball-v3",
 )
 
-
 FRAME = 18  # hand (3), gripper (1), two objects of position (3) and quaternion (4); now, and one step ago; goal (3)
-CENTRE_M = np.array([0.0, 0.6, 0.15], np.float32)  # of the space that the hand works in
-PER_METRE = 5.0  # the unit of what agents see is 20 cm
+CENTRE_M = np.array([0.0, 0.6, 0.15], np.float32)  # of the space in which the hand works
+PER_METRE = 5.0  # agents see lengths in units of 20 cm
 
 
 def features(observation: np.ndarray) -> np.ndarray:
-    """What agents see of observations [..., 39]: positions centred, then offsets between hand, objects and goal.
+    """Observations [..., 39] as agents see them [..., 51]: centred, with offsets between hand, objects and goal.
 
-    [..., 51]. An object that a task lacks is at the simulator's origin, all zeros: so are its offsets.
+    An object that a task lacks stands at the simulator's origin, all zeros. Its offsets are zero too.
     """
     x = observation.astype(np.float32).copy()
     hand, first, second, goal = (x[..., i : i + 3].copy() for i in (0, 4, 11, 36))
@@ -54,7 +53,7 @@ def features(observation: np.ndarray) -> np.ndarray:
 
 
 def tasks(benchmark: str) -> tuple[str, ...]:
-    """The training tasks of a benchmark, those of ML10 in Meta-World's order, of ML45 by name."""
+    """The training tasks of a benchmark: those of ML10 in Meta-World's order, those of ML45 by name."""
     if benchmark == "ml10":
         return ML10
     from metaworld.policies import ENV_POLICY_MAP
@@ -62,8 +61,16 @@ def tasks(benchmark: str) -> tuple[str, ...]:
     return tuple(name for name in sorted(ENV_POLICY_MAP) if name not in HELD_OUT)
 
 
+def check_benchmark(benchmark: str, tasks: int) -> None:
+    """Check the settings for the first `tasks` tasks of a benchmark."""
+    if benchmark not in TASKS:
+        raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {benchmark!r}")
+    if not 2 <= tasks <= TASKS[benchmark]:
+        raise ValueError(f"tasks must lie in 2 to {TASKS[benchmark]}, got {tasks}")
+
+
 class World:
-    """One task. Building it compiles its MuJoCo model: keep it for many episodes."""
+    """One task. Building it compiles its MuJoCo model, so keep it for many episodes."""
 
     def __init__(self, task: str) -> None:
         from metaworld.env_dict import ALL_V3_ENVIRONMENTS
@@ -72,14 +79,14 @@ class World:
         self.task = task
         self._env: Any = ALL_V3_ENVIRONMENTS[task]()
         self._env._partially_observable = False
-        self._env.__dict__.pop("sawyer_observation_space", None)  # kept from when the goal was hidden
+        self._env.__dict__.pop("sawyer_observation_space", None)  # cached while the goal was hidden
         self._env._freeze_rand_vec = False
         self._env._set_task_called = True
         self._env.seeded_rand_vec = True
         self._policy: Any = ENV_POLICY_MAP[task]()
 
     def reset(self, seed: int) -> np.ndarray:
-        """A new variation of the task: goal and objects lie where the seed puts them."""
+        """A new variation of the task. The seed places goal and objects."""
         self._env.seed(seed)
         observation, _ = self._env.reset()
         return np.asarray(observation, np.float32)

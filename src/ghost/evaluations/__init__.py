@@ -1,6 +1,6 @@
-"""What is measured on trained decoders, one module each: `Settings`, and
+"""Tests of trained decoders and agents. Each kind of test is one module with `Settings` and
 
 evaluate(settings, cache, decoders, *, seed, progress) -> Outcome
 
-with the feature cache and the decoders that were trained with `seed`, by the name of their experiment.
+which receives the feature cache and the decoders that were trained with `seed`, by the name of their experiment.
 """

@@ -1,20 +1,19 @@
 """Does a trained Ghost contract toward minima of its own potential? On held-out samples; n steps, d_z latent.
 
-Followed along the flow z^(0..n) of each sample:
+We follow these along the flow z^(0..n) of each sample:
 
-* |∇U(z^(k); e)|, its mean and standard deviation over samples (fig:attractor_emergence); how much of it is gone at the
-  end (`contraction_percent`, of the means); in how many samples it falls at every step (`monotone_share`).
-* |∇U| / |b| at the start and at the end, a ratio of means: which of the two drives the flow.
-* |z^(k) - z*| per task (fig:attractor_basins). It is zero at the end by definition, so it cannot fail to arrive.
-* Hence one test that can fail: the flow is continued for `continued_steps`. `continued_distance` is how far it leaves
-  z* behind, in units of the way it has come, |z^(n + more) - z^(n)| / |z^(n) - z^(0)|: 0 at an attractor.
+* |∇U(z^(k); e)|, its mean and standard deviation over samples (fig:attractor_emergence); by how much its mean falls
+  (`contraction_percent`); in which share of the samples it falls at every step (`monotone_share`).
+* |∇U| / |b| at the start and at the end, as a ratio of means. It says which of the two drives the flow.
+* |z^(k) - z*| per task (fig:attractor_basins). It ends at zero by definition, so this test cannot fail.
+* So there is one test that can fail: the flow goes on for `continued_steps`. `continued_distance` is how far it moves
+  away from z*, relative to the way before, |z^(n + more) - z^(n)| / |z^(n) - z^(0)|. It is 0 at an attractor.
 
-The embedding is one t-SNE of the latents at all steps together, of a few samples per task.
+The embedding is one t-SNE of the latents of a few samples per task, at all steps together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +25,11 @@ from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
 from ghost.dynamics.integrators import rollout
-from ghost.evaluations.predict import device_of, gather, only, per_task
+from ghost.evaluations.predict import Decoders, device_of, gather, only, per_task
 from ghost.evaluations.switching import embed
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import not_negative
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,10 @@ class Settings:
     embedded_per_task: int  # samples in the t-SNE; 0: none
 
     def __post_init__(self) -> None:
-        for name in ("continued_steps", "embedded_per_task"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        not_negative(self, "continued_steps", "embedded_per_task")
 
 
-def evaluate(
-    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
-) -> Outcome:
+def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     s, ghost = settings, only(decoders)
     _, test = cache.split(s.split)
     samples = Samples(cache, test, device_of(ghost))
@@ -56,8 +52,8 @@ def evaluate(
     last = gather(lambda batch: continued(ghost, batch, s.continued_steps), samples)  # [samples, d_z]
     progress(1, 2, f"{len(test)} flows")
     distance = np.linalg.norm(z - z[-1], axis=-1)  # [n + 1, samples]
-    mean, std = gradient.mean(axis=1), gradient.std(axis=1)
-    n = len(test)
+    moved = np.linalg.norm(last - z[-1], axis=-1)  # [samples]
+    mean, std, n = gradient.mean(axis=1), gradient.std(axis=1), len(test)
     measured = [
         *(Measured(f"step_{k}", "gradient_norm", float(value), n) for k, value in enumerate(mean)),
         *(Measured(f"step_{k}", "gradient_norm_std", float(value), n) for k, value in enumerate(std)),
@@ -68,9 +64,7 @@ def evaluate(
         Measured("flow", "contraction_percent", float(100 * (1 - mean[-1] / mean[0])), n),
         Measured("flow", "monotone_share", float((np.diff(gradient, axis=0) < 0).all(axis=0).mean()), n),
         Measured("flow", "distance_monotone_share", float((np.diff(distance, axis=0) < 0).all(axis=0).mean()), n),
-        Measured(
-            "flow", "continued_distance", float(np.linalg.norm(last - z[-1], axis=-1).mean() / distance[0].mean()), n
-        ),
+        Measured("flow", "continued_distance", float(moved.mean() / distance[0].mean()), n),
     ]
     positions = per_task(cache, test)
     curves = {task: distance[:, where].mean(axis=1) for task, where in positions.items()}
@@ -100,6 +94,6 @@ def evaluate(
 
 
 def continued(ghost: Any, batch: Batch, steps: int) -> Tensor:
-    """z* after so many more steps of Phase I: [B, d_z]."""
+    """z* after this many more steps of Phase I: [B, d_z]."""
     e = ghost.context(batch)
     return torch.as_tensor(rollout(ghost.field(e), ghost.flow(batch.state, e)[-1], ghost.settings.dt, steps)[-1])

@@ -1,10 +1,10 @@
-"""Agents in the Dark Room while the goal jumps: latency and reward, every episode a row. E episodes, T steps.
+"""Agents in the Dark Room while the goal jumps: latency and reward of every episode. E episodes, T steps.
 
-All agents meet the same episodes: goals, the step of the jump, and the noise of those that draw their actions. Two more
-act beside them: a random walk, and the shortest way, which no agent can beat.
+All agents act in the same episodes: the goals, the step of the jump, and the noise for those that draw their actions
+are the same. A random walk acts too, and the shortest way, which no agent can beat.
 
-    latency        steps from the jump until the agent first stands on the new goal; the steps left in the episode if it
-                   never does (as the paper's numbers suggest, see `ghost.environments.dark_room`)
+    latency        steps from the jump until the agent first stands on the new goal; if it never does, the steps left in
+                   the episode (as the paper's numbers suggest, see `ghost.environments.dark_room`)
     reached        whether it did
     steady_reward  mean reward over the last `steady_steps`
     total_reward   over the whole episode
@@ -13,7 +13,6 @@ act beside them: a random walk, and the shortest way, which no agent can beat.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ import torch
 
 from ghost.data.trajectories import Seen
 from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, rules_of, scaled, shortest_way
+from ghost.evaluations.predict import Decoders, parameters_of
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
@@ -34,10 +34,10 @@ RANDOM_WALK, SHORTEST_WAY = "random_walk", "shortest_way"
 class Settings:
     size: int = 20  # of the room
     episodes: int = 20  # E
-    evaluation_seed: int = 1_000_000  # plus the training seed: episodes that no training has seen
+    evaluation_seed: int = 1_000_000  # plus the training seed; no training has seen these episodes
     steady_steps: int = 100
-    steps_before: int = 50  # shown before the jump, and
-    steps_after: int = 200  # after it
+    steps_before: int = 50  # in the figure, before the jump
+    steps_after: int = 200  # and after it
 
     def __post_init__(self) -> None:
         rules = rules_of(self.size)
@@ -48,7 +48,7 @@ class Settings:
             raise ValueError(f"no episode has steps_before = {self.steps_before} and steps_after = {self.steps_after}")
 
 
-def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, seed: int, progress: Progress) -> Outcome:
+def evaluate(settings: Settings, cache: None, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     rules = rules_of(settings.size)
     episodes = draw_episodes(rules, range(settings.episodes), seed=settings.evaluation_seed + seed)
     measured: list[Measured] = []
@@ -73,8 +73,7 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
     }
     for metric, values in facts.items():
         measured += [Measured(f"episode{n:03d}", metric, float(value)) for n, value in enumerate(values)]
-    for name, agent in decoders.items():
-        measured.append(Measured(name, "parameters", sum(p.numel() for p in agent.parameters())))
+    measured += [parameters_of(agent, name) for name, agent in decoders.items()]
     arrays["steps_left"] = facts["steps_left"].astype(np.float64)
     progress(len(agents), len(agents))
     return Outcome(measured, arrays)
@@ -94,8 +93,8 @@ def act(name: str, agent: Any, room: DarkRoom) -> tuple[np.ndarray, np.ndarray]:
         elif name == SHORTEST_WAY:
             action = shortest_way(room.position, room.goal)
         else:
-            told = (scaled(room.position, s.size), scaled(room.goal, s.size), action, reward)
-            seen = Seen(*(torch.from_numpy(np.asarray(x, np.float32)) for x in told))
+            known = (scaled(room.position, s.size), scaled(room.goal, s.size), action, reward)
+            seen = Seen(*(torch.from_numpy(np.asarray(x, np.float32)) for x in known))
             action = agent.act(memory, seen, torch.from_numpy(noise[room.t])).numpy().clip(-1, 1).round()
         reward = room.step(action)
         positions.append(room.position.copy())
@@ -106,7 +105,7 @@ def act(name: str, agent: Any, room: DarkRoom) -> tuple[np.ndarray, np.ndarray]:
 def measure(
     settings: Settings, rules: Rules, position: np.ndarray, reward: np.ndarray, goals: np.ndarray, switch: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """What the episodes came to: [E] each."""
+    """The metrics of the episodes, each [E]."""
     after = np.arange(rules.steps) >= switch[:, None]  # [E, T]: the steps with the new goal
     at_new = after & (position == goals[:, None, 1]).all(axis=-1)
     at_old = after & (position == goals[:, None, 0]).all(axis=-1)

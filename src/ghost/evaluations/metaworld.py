@@ -1,23 +1,22 @@
 """Agents in Meta-World while the task changes abruptly: direction of the first actions, and success. R rounds, K tasks.
 
-In a round every task of the benchmark is the new one once. An agent works for `steps_before` on another task (a drawn
-order; the task before it in that order), then, from one step to the next, it finds itself in the new task's world, is
-told the new task, and keeps its memory. It acts until the task is done or `max_steps` are over.
+In a round every task of the benchmark is the new one once. An agent first works for `steps_before` on another task, the
+one before it in a random order. Then, from one step to the next, it is in the new task's world and knows the new task.
+It keeps its memory. It acts until the task is done or `max_steps` are over.
 
     cosine    between its action and that of the new task's expert for the same observation, at each of the first
-              `aligned_steps`; by `condition` also at the first step alone, and over the first ten
+              `aligned_steps`; also reported for the first step alone and for the first ten
     arm       the same for the three dimensions that move the hand, without the gripper
-    fresh     the cosine before the switch, from the first step of all on, with an empty memory: what the switch costs
-              an agent is the difference
-    success   whether the task was done: in closed loop, by Meta-World's own test; an episode is a row
+    fresh     the cosine before the switch, from the very first step, with an empty memory. The difference is what the
+              switch costs an agent.
+    success   whether the task was done in closed loop, by Meta-World's own test, for each episode
 
-Beside the agents act the experts themselves, and an agent that draws its actions uniformly. All meet the same worlds.
-The scripted expert of every observation is asked, not recorded: the agent's own path counts.
+The experts themselves act too, and an agent that draws its actions uniformly. All act in the same worlds. The expert is
+asked at every observation along the agent's own path; its action is not taken from a recording.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,8 @@ import torch
 
 from ghost.data.metaworld_demos import REWARD_SCALE
 from ghost.data.trajectories import Seen
-from ghost.environments.metaworld import TASKS, World, features, tasks
+from ghost.environments.metaworld import World, check_benchmark, features, tasks
+from ghost.evaluations.predict import Decoders, parameters_of
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
@@ -39,24 +39,21 @@ FIRST = 10  # steps that count as the first ones
 @dataclass(frozen=True)
 class Settings:
     benchmark: str = "ml10"
-    tasks: int = 10  # the first so many of the benchmark
+    tasks: int = 10  # how many of the benchmark, from its first on
     rounds: int = 20  # R
     steps_before: int = 30
     aligned_steps: int = 50
     max_steps: int = 200
-    evaluation_seed: int = 1_000_000  # plus the training seed: variations that no demonstration has
+    evaluation_seed: int = 1_000_000  # plus the training seed; no demonstration has these variations
 
     def __post_init__(self) -> None:
-        if self.benchmark not in TASKS:
-            raise ValueError(f"benchmark must be one of {', '.join(TASKS)}, got {self.benchmark!r}")
-        if not 2 <= self.tasks <= TASKS[self.benchmark]:
-            raise ValueError(f"tasks must lie in 2 to {TASKS[self.benchmark]}, got {self.tasks}")
+        check_benchmark(self.benchmark, self.tasks)
         at_least_one(self, "rounds", "steps_before")
         if not FIRST <= self.aligned_steps <= self.max_steps:
             raise ValueError(f"expected {FIRST} <= aligned_steps <= max_steps, got {self.aligned_steps}")
 
 
-def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, seed: int, progress: Progress) -> Outcome:
+def evaluate(settings: Settings, cache: None, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     s, names = settings, tasks(settings.benchmark)[: settings.tasks]
     worlds = [World(name) for name in names]
     agents = {**decoders, EXPERT: None, RANDOM: None}
@@ -85,18 +82,16 @@ def evaluate(settings: Settings, cache: None, decoders: Mapping[str, Any], *, se
             measured.append(Measured(episode, "success", float(success[place])))
             measured.append(Measured(episode, "first_cosine", float(cosine[place, 0])))
         arrays |= {f"{name}/cosine": cosine, f"{name}/arm_cosine": arm, f"{name}/success": success.astype(np.float64)}
-    measured += [
-        Measured(name, "parameters", sum(p.numel() for p in agent.parameters())) for name, agent in decoders.items()
-    ]
+    measured += [parameters_of(agent, name) for name, agent in decoders.items()]
     measured.append(Measured("episodes", "evaluation_seed", s.evaluation_seed + seed))
     return Outcome(measured, arrays)
 
 
 @torch.no_grad()
 def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """One round of one agent: cosines [K, aligned_steps], those of the arm, of before [K, steps_before]; success [K].
+    """One round of one agent: cosine [K, aligned_steps], arm, fresh [K, steps_before] and success [K].
 
-    nan once a task is done.
+    The cosines are nan once a task is done.
     """
     K = len(worlds)
     order = rng.permutation(K)
@@ -110,7 +105,7 @@ def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.rand
     success = np.zeros(K, bool)
     for phase, at in enumerate((before, np.arange(K))):  # agent k is in world at[k]
         observation = np.stack([worlds[at[k]].reset(int(seeds[phase, at[k]])) for k in range(K)])
-        told = np.eye(K, dtype=np.float32)[at]
+        context = np.eye(K, dtype=np.float32)[at]
         for t in range(s.max_steps if phase else s.steps_before):
             acting = np.flatnonzero(~success)
             if not len(acting):
@@ -123,7 +118,7 @@ def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.rand
             elif name == RANDOM:
                 action = 2 * noise - 1
             else:
-                seen = Seen(*map(torch.from_numpy, (features(observation), told, action, reward)))
+                seen = Seen(*map(torch.from_numpy, (features(observation), context, action, reward)))
                 action = agent.act(memory, seen, torch.from_numpy(noise)).numpy().clip(-1, 1)
             for k in acting:
                 if not phase:
@@ -137,6 +132,6 @@ def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.rand
 
 
 def alignment(a: np.ndarray, b: np.ndarray) -> float:
-    """The cosine of two actions; 0 if one of them is nothing at all."""
+    """The cosine of two actions; 0 if one of them is zero."""
     norms = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / norms if norms > 0 else 0.0

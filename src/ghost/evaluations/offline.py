@@ -1,28 +1,35 @@
-"""Error of a decoder on held-out samples: overall, by kind of action dimension, by task. H horizon.
+"""The error of a decoder on held-out samples: overall, by kind of action dimension, by task. H horizon.
 
-Per sample the squared error is averaged over the H positions of the chunk and the real action dimensions; `all` weighs
-every sample alike, `mean_of_tasks` every task alike (the last line of tab:multi_task). The cosine is that of the two
-whole chunks, flattened. The paper says neither how it treats the horizon nor which vectors its cosine compares.
+The squared error of a sample is the mean over the H positions of the chunk and the real action dimensions. `all` weighs
+every sample alike, `mean_of_tasks` weighs every task alike (the last line of tab:multi_task). The cosine compares the
+two whole chunks, flattened. The paper says neither how it treats the horizon nor which vectors its cosine compares.
 
-`predict_the_mean_mse` is what a decoder gets that has learnt nothing but the task's mean chunk over the training
-samples: an error is small or large only beside it. `share_of_task_mean` is the decoder's error over that one, on the
-task where it is largest; `share_of_training_mean` the same beside the one mean chunk of all training samples.
+`predict_the_mean_mse` is the error of a decoder that has learnt only the task's mean chunk over the training samples.
+An error is small or large only compared with it. `share_of_task_mean` is the decoder's error divided by it, on the task
+where this is largest. `share_of_training_mean` is the same for the one mean chunk of all training samples.
 
-The chunk for the figure is the held-out one whose recorded actions move most: chosen before looking at a prediction.
+The figure shows the held-out chunk whose recorded actions move most. This choice does not look at any prediction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ghost.data.dual_arm import ARM, GRIPPER, LIFT
 from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
-from ghost.evaluations.predict import chosen, device_of, only, per_task, predict, squared_errors
+from ghost.evaluations.predict import (
+    Decoders,
+    chosen,
+    device_of,
+    only,
+    parameters_of,
+    per_task,
+    predict,
+    squared_errors,
+)
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
 
@@ -35,9 +42,7 @@ class Settings:
     tasks: tuple[str, ...] = ()  # all when empty
 
 
-def evaluate(
-    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
-) -> Outcome:
+def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     decoder = only(decoders)
     train, test = (chosen(cache, indices, settings.tasks) for indices in cache.split(settings.split))
     predicted = predict(decoder, Samples(cache, test, device_of(decoder)), seed=seed)  # [n, H, d_a]
@@ -54,11 +59,9 @@ def evaluate(
     means["cosine"] = cosines(predicted[..., cache.action_mask], truth[..., cache.action_mask])
 
     positions = per_task(cache, test)
-    measured = [Measured("model", "parameters", sum(p.numel() for p in decoder.parameters()))]
-    for metric, mean in (
-        ("share_of_task_mean", "predict_the_mean_mse"),
-        ("share_of_training_mean", "predict_one_mean_mse"),
-    ):
+    measured = [parameters_of(decoder)]
+    compared = {"share_of_task_mean": "predict_the_mean_mse", "share_of_training_mean": "predict_one_mean_mse"}
+    for metric, mean in compared.items():
         shares = [means["mse"][where].mean() / means[mean][where].mean() for where in positions.values()]
         measured.append(Measured("worst_task", metric, float(max(shares)), len(test)))
     for metric, found in means.items():
@@ -85,7 +88,7 @@ def task_means(cache: FeatureCache, train: np.ndarray, test: np.ndarray) -> np.n
 
 
 def cosines(predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Of whole chunks [n, H, d]: [n]. A chunk that is zero throughout points nowhere: 0."""
+    """The cosines [n] of whole chunks [n, H, d]; 0 where a chunk is all zeros."""
     a, b = (x.reshape(len(x), -1).astype(np.float64) for x in (predicted, truth))
     norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.asarray(np.divide((a * b).sum(axis=1), norms, out=np.zeros(len(a)), where=norms > 0))

@@ -1,4 +1,4 @@
-"""Held-out samples through a decoder, and the errors of what comes out. n samples, H horizon, d_a action."""
+"""Run a decoder on held-out samples and compute its errors. n samples, H horizon, d_a action."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError, did_you_mean
+from ghost.runs.results import Measured
+
+Decoders = Mapping[str, Any]  # trained ones, by the name of their experiment
+
+
+def parameters_of(decoder: Any, condition: str = "model") -> Measured:
+    """The decoder's number of parameters, as a measured value."""
+    return Measured(condition, "parameters", sum(p.numel() for p in decoder.parameters()))
 
 
 def device_of(decoder: Any) -> str:
@@ -20,13 +28,13 @@ def device_of(decoder: Any) -> str:
 
 
 def gather(function: Callable[[Batch], Tensor], samples: Samples, *, dim: int = 0) -> np.ndarray:
-    """`function` of all samples, some at a time, joined along its dimension of samples."""
+    """`function` of all samples, computed in chunks and joined along its dimension of samples."""
     with torch.no_grad():
-        return torch.cat([function(batch) for batch in samples.chunks(samples.rows())], dim=dim).cpu().numpy()
+        return torch.cat([function(batch) for batch in samples.chunks(samples.places())], dim=dim).cpu().numpy()
 
 
 def predict(decoder: Any, samples: Samples, *, seed: int) -> np.ndarray:
-    """The action chunks [n, H, d_a]; what is random in a decoder is drawn from a generator of its own."""
+    """The action chunks [n, H, d_a]. A random decoder draws from a generator with this seed."""
     generator = torch.Generator(samples.device).manual_seed(seed)
     return gather(lambda batch: decoder.act(batch, generator), samples)
 
@@ -38,7 +46,7 @@ def squared_errors(predicted: np.ndarray, cache: FeatureCache, indices: np.ndarr
 
 
 def chosen(cache: FeatureCache, indices: np.ndarray, tasks: tuple[str, ...]) -> np.ndarray:
-    """Those of the samples that belong to the tasks; all when none is named."""
+    """The samples that belong to these tasks; all samples when no task is named."""
     if not tasks:
         return indices
     for task in tasks:
@@ -48,13 +56,13 @@ def chosen(cache: FeatureCache, indices: np.ndarray, tasks: tuple[str, ...]) -> 
 
 
 def per_task(cache: FeatureCache, indices: np.ndarray) -> dict[str, np.ndarray]:
-    """Where in `indices` the samples of each task stand; tasks without one are left out."""
+    """The positions in `indices` of each task's samples. A task without samples is left out."""
     where = {name: np.flatnonzero(cache.task[indices] == number) for number, name in enumerate(cache.task_names)}
     return {name: positions for name, positions in where.items() if len(positions)}
 
 
-def only(decoders: Mapping[str, Any]) -> Any:
-    """The decoder, where an evaluation looks at one."""
+def only(decoders: Decoders) -> Any:
+    """The decoder of an evaluation that takes one."""
     if len(decoders) != 1:
         raise GhostError(f"this evaluation needs one trained decoder, got {', '.join(decoders) or 'none'}")
     return next(iter(decoders.values()))

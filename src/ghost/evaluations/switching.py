@@ -1,21 +1,21 @@
-"""What one decoder for many tasks does at a change of task, and how its latents are arranged. n samples, d_z latent.
+"""How one decoder for many tasks behaves at a change of task, and how its latents lie. n samples, d_z latent.
 
-Three tests of switching, on the held-out samples:
+There are three tests of switching, on the held-out samples:
 
-* Boundary: `transitions` times, `hold` random samples of one task, then `hold` of another. The error at the first
-  sample after the change (`boundary`) beside that of the last half of the run (`steady`). act() carries no state from
-  one sample to the next, so both estimate the same thing and the test can only confirm it: the paper prints 0.029 and
-  0.033, which is the spread of such a sample.
-* Frequency: tasks alternate every 2 to 10 samples. The same remark.
-* Swap: the final latent z* of a sample is replaced by that of a sample of another task, then read out; over all ordered
-  pairs of tasks (90 for ten). `inflation` is the mean over pairs of swapped over own error, `inflation_of_means` the
-  ratio of the mean errors; the paper (74x) does not say which. `within_task` swaps with another sample of the same
-  task: what is left of the inflation when no task changes.
+* Boundary: `transitions` times, `hold` random samples of one task, then `hold` of another. We compare the error at the
+  first sample after the change (`boundary`) with that of the later half of each run (`steady`). act() carries no state
+  from one sample to the next, so both estimate the same quantity and the test can only confirm that. The paper prints
+  0.029 and 0.033, which lies within the spread of such a sample.
+* Frequency: the tasks alternate every 2 to 10 samples. The same remark holds.
+* Swap: we replace the final latent z* of a sample by that of a sample of another task and read it out, for all ordered
+  pairs of tasks (90 for ten). `inflation` is the mean over pairs of swapped over own error. `inflation_of_means` is the
+  ratio of the mean errors. The paper (74x) does not say which it means. `within_task` swaps with another sample of the
+  same task: this inflation remains when no task changes.
 
-Silhouettes are by task, of z* as it is and after t-SNE to 2-D, for Ghost and for the hidden layer of the MLP.
+Silhouettes are by task, for z* itself and after t-SNE to 2-D, for Ghost and for the hidden layer of the MLP.
 
-Compression: the paper prints 25.2x for Take_book and 3.9x for Tidy_conf_room and defines neither. Ours are
-`latent_compression`, the spread of a task's z^(0) about its mean over that of its z* (> 1: the flow draws the task
+Compression: the paper prints 25.2x for Take_book and 3.9x for Tidy_conf_room and defines neither. We report
+`latent_compression`, the spread of a task's z^(0) about its mean over that of its z* (above 1 the flow draws the task
 together), and `error_compression`, the error of predicting the task's mean chunk over the decoder's error.
 """
 
@@ -34,32 +34,28 @@ from sklearn.metrics import silhouette_score
 from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.evaluations.offline import task_means
-from ghost.evaluations.predict import device_of, gather, per_task, predict, squared_errors
+from ghost.evaluations.predict import Decoders, device_of, gather, per_task, predict, squared_errors
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least, at_least_one
 
 
 @dataclass(frozen=True)
 class Settings:
     split: str
-    ghost: str  # experiments: the decoder under test, and the one without a flow beside it
-    mlp: str
+    ghost: str  # the experiment of the decoder under test
+    mlp: str  # and of the decoder without a flow
     transitions: int
     hold: int
     longest_interval: int  # alternate every 2, ..., this many samples
-    embedded: int  # at most so many samples go through t-SNE
+    embedded: int  # at most this many samples go through t-SNE
 
     def __post_init__(self) -> None:
         at_least_one(self, "transitions", "embedded")
-        for name in ("hold", "longest_interval"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"{name} must be at least 2, got {getattr(self, name)}")
+        at_least(2, self, "hold", "longest_interval")
 
 
-def evaluate(
-    settings: Settings, cache: FeatureCache, decoders: Mapping[str, Any], *, seed: int, progress: Progress
-) -> Outcome:
+def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     s = settings
     ghost, mlp = decoders[s.ghost], decoders[s.mlp]
     train, test = cache.split(s.split)
@@ -119,7 +115,7 @@ def intervals(settings: Settings) -> range:
 def transitions(
     error: np.ndarray, positions: Mapping[str, np.ndarray], settings: Settings, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Errors after each change of task [transitions, hold], and those of the later half before and after it."""
+    """The errors after each change of task [transitions, hold], and those of the later halves before and after it."""
     s, tasks = settings, list(positions)
     after, held = [], []
     for _ in range(s.transitions):
@@ -133,7 +129,7 @@ def transitions(
 def alternate(
     error: np.ndarray, positions: Mapping[str, np.ndarray], every: int, changes: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Errors along a sequence that changes its task every `every` samples: [changes * every]."""
+    """The errors along a sequence that changes its task every `every` samples: [changes * every]."""
     tasks, found = list(positions), []
     task = int(rng.integers(len(tasks)))
     for _ in range(changes):
@@ -151,7 +147,7 @@ def swap(
     positions: Mapping[str, np.ndarray],
     rng: np.random.Generator,
 ) -> list[Measured]:
-    """The error with another sample's z* [n, d_z] over a sample's own error [n]."""
+    """The error with another sample's z* [n, d_z] compared with the sample's own error [n]."""
 
     def swapped(into: np.ndarray, source: np.ndarray) -> float:
         foreign = torch.from_numpy(latent[rng.choice(source, size=len(into))]).to(device_of(ghost))
@@ -164,18 +160,21 @@ def swap(
     within = np.array([swapped(where, where) for where in positions.values()])
     own = {task: float(error[where].mean()) for task, where in positions.items()}
     owns = np.array(list(own.values()))
-    return [
-        Measured("swap", "mse", float(across.mean()), len(pairs)),
-        Measured("swap", "inflation", float(np.mean(across / [own[one] for one, _ in pairs])), len(pairs)),
-        Measured("swap", "inflation_of_means", float(across.mean() / owns.mean()), len(pairs)),
-        Measured("within_task", "mse", float(within.mean()), len(within)),
-        Measured("within_task", "inflation", float(np.mean(within / owns)), len(within)),
-        Measured("within_task", "inflation_of_means", float(within.mean() / owns.mean()), len(within)),
-    ]
+    measured = []
+    for condition, found, before in (
+        ("swap", across, np.array([own[one] for one, _ in pairs])),
+        ("within_task", within, owns),
+    ):
+        measured += [
+            Measured(condition, "mse", float(found.mean()), len(found)),
+            Measured(condition, "inflation", float(np.mean(found / before)), len(found)),
+            Measured(condition, "inflation_of_means", float(found.mean() / owns.mean()), len(found)),
+        ]
+    return measured
 
 
 def spread(latent: np.ndarray) -> float:
-    """Mean squared distance from the mean."""
+    """The mean squared distance from the mean."""
     return float(((latent - latent.mean(axis=0)) ** 2).sum(axis=1).mean())
 
 

@@ -1,9 +1,10 @@
-"""Which assets LIBERO is built from, in this order: those asked for, LIBERO's own where it has them, the primitives.
+"""Choose the assets of LIBERO: those that the user names, else LIBERO's own if they are installed, else the primitives.
 
-`--config libero_assets=...`, which steps find in `$GHOST_LIBERO_ASSETS`, names a folder with LIBERO's asset tree, or is
-`hub`: then they are downloaded once, 1 GB, into the hub's own cache. Unasked nothing is downloaded: a folder `assets`
-inside the installed package is used, where LIBERO itself puts them; without it the primitives are written, once, into
-the user's cache folder. Records say which: the primitives are a stand-in, of other assets they have the hash.
+The user names them by `--config libero_assets=...`, which steps find in `$GHOST_LIBERO_ASSETS`: a folder with LIBERO's
+asset tree, or `hub`. Then they are downloaded once, 1 GB, into the hub's own cache. Otherwise nothing is downloaded:
+LIBERO puts its own into a folder `assets` inside the installed package, and the primitives are written once into the
+user's cache folder. Records say which were used: the primitives are a stand-in, other assets are recorded by their
+hash.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class Assets:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What records say of them. The primitives are code of ours, which has its own hash there."""
+        """For the records. The primitives come from our code, whose hash is recorded anyway."""
         return {"libero_assets": "primitives" if self.primitive else tree_hash(self.folder)}
 
 
 def find_assets() -> Assets:
-    """The assets of this machine; told by nothing but the environment, so that a row means the same everywhere."""
+    """The assets of this machine. Only the environment decides, so that an experiment means the same everywhere."""
     given = os.environ.get(VARIABLE)
     if given:
         folder = from_hub() if given == HUB else Path(given)
@@ -57,18 +58,18 @@ def find_assets() -> Assets:
 
 
 def from_hub() -> Path:
-    """LIBERO's own, as the hub has them. Jobs that ask at the same time wait for one download."""
-    from huggingface_hub import snapshot_download  # slow to import, and seldom needed
+    """LIBERO's own assets from the hub. Jobs that ask at the same time wait for one download."""
+    from huggingface_hub import snapshot_download  # slow to import and seldom needed
 
     try:
         return Path(snapshot_download(ON_HUB, repo_type="dataset"))
     except OSError as error:
         why = str(error).strip().splitlines()[0]
-        raise GhostError(f"{ON_HUB} is not to be had from the hub ({why}); ${VARIABLE} may name a folder") from None
+        raise GhostError(f"cannot download {ON_HUB} from the hub ({why}); ${VARIABLE} may name a folder") from None
 
 
 def primitive_assets() -> Assets:
-    """The primitives, written where they are not there yet; another version of them is another folder."""
+    """The primitives, written if they are not there yet. Each version of them has its own folder."""
     folder = cache_folder() / f"libero-primitives-{code_hash('ghost.libero.primitives', science=True)[:12]}"
     if not (folder / "complete").is_file():
         write_primitives(folder)
@@ -78,14 +79,14 @@ def primitive_assets() -> Assets:
 
 @cache
 def tree_hash(folder: Path) -> str:
-    """Of the names and bytes of all files below."""
+    """The hash of the names and bytes of all files below."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{path.relative_to(folder).as_posix()} {sha256(path)}" for path in files]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def package_folder() -> Path:
-    """Where hf-libero is installed, without importing it."""
+    """The folder of the installed hf-libero. Does not import it."""
     spec = find_spec("libero")
     if spec is None or not spec.submodule_search_locations:
         raise GhostError("LIBERO is not installed: pip install --no-deps -r requirements.lock")

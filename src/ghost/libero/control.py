@@ -1,8 +1,8 @@
 """Operational space control of the Panda arm: robosuite's OSC_POSE, written out and compiled.
 
-The error of the hand's pose becomes torques of the seven joints, position and rotation uncoupled; where they leave the
-joints free, these are drawn back to their posture. It is called 25 times in a control step of 50 ms, and compiled
-because in numpy it would cost more than the physics.
+It turns the error of the hand's pose into torques of the seven joints, with position and rotation uncoupled. In the
+directions that do not move the hand, the joints are drawn back to their posture. It runs 25 times in a control step of
+50 ms. It is compiled because in numpy it would cost more than the physics.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _torques(
     goal: np.ndarray,  # [3]
     goal_rotation: np.ndarray,  # [3, 3]
 ) -> np.ndarray:
-    """[7], before they are clipped to what the motors can give."""
+    """The torques [7], before they are clipped to the motors' limits."""
     error = np.empty(6)
     error[:3] = goal - hand
     error[3:] = 0.0
@@ -53,10 +53,10 @@ torques = numba.njit(cache=True)(_torques)
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def command(
-    control: np.ndarray,  # [actuators], of which the arm's are written
+    control: np.ndarray,  # [actuators], where the arm's are set
     motors: np.ndarray,  # [7] places of the arm in `control`
     limits: np.ndarray,  # [2, 7] the least and the largest torque
-    jacobian: np.ndarray,  # [6, degrees of freedom], and so on: of the whole scene
+    jacobian: np.ndarray,  # [6, degrees of freedom]; this and the next four are of the whole scene
     mass: np.ndarray,
     bias: np.ndarray,
     positions: np.ndarray,
@@ -69,7 +69,7 @@ def command(
     goal: np.ndarray,
     goal_rotation: np.ndarray,
 ) -> None:
-    """Set the torques, clipped to what the motors can give. To gather and clip in numpy would cost as much again."""
+    """Set the torques, clipped to the motors' limits. To gather and clip in numpy would cost as much again."""
     arm_mass = np.empty((7, 7))
     for row in range(7):
         for column in range(7):

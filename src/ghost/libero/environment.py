@@ -2,16 +2,16 @@
 
     env = Environment(8, find_assets())
     env.reset(init_state=40, seed=0)
-    env.step(action)            # [7]: six of the pose, one of the gripper, each in [-1, 1]
+    env.step(action)            # [7]: six for the pose, one for the gripper, each in [-1, 1]
     env.success()               # LIBERO's own check of the BDDL goal
 
-LIBERO and robosuite build the model; the stepping is ours. Of a control step in robosuite, most is a second and third
-forward pass per substep, and observations that nobody reads. `control.py` is robosuite's OSC_POSE written out (a test
-compares the two), called between MuJoCo's two halves of a step. It is three times as fast, and free of what survives a
-reset there: the gripper's last command, the controller's stale pose. An episode depends on task, init state, seed and
-actions alone.
+LIBERO and robosuite build the model; we step it. In robosuite, a control step spends most of its time on a second and
+third forward pass per substep and on observations that nobody reads. `control.py` is robosuite's OSC_POSE written out
+(a test compares the two). We call it between the two halves of MuJoCo's step, which is three times as fast. Nothing
+survives a reset, unlike the gripper's last command and the controller's stale pose in robosuite. So an episode depends
+on task, init state, seed and actions alone.
 
-The seed places the fixtures, which LIBERO moves by about a centimetre at a reset and an init state does not hold.
+The seed places the fixtures: LIBERO moves them by about a centimetre at a reset, and an init state does not hold them.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from ghost.libero.tasks import JOINTS, TASKS, THINGS, Look, Task
 
 CONTROL_HZ = 20
 SUBSTEPS = 25
-SETTLE_STEPS = 10  # after an init state is set, as LIBERO's own evaluation waits
+SETTLE_STEPS = 10  # after an init state is set, as in LIBERO's own evaluation
 IMAGE = 256  # pixels, of a camera
 CAMERAS = ("agentview", "robot0_eye_in_hand")
-GRIPPER_SPEED = 0.01  # of a substep, as robosuite's Panda gripper has it
-STEP_M, STEP_RAD = 0.05, 0.5  # what an action of 1 asks for
+GRIPPER_SPEED = 0.01  # per substep, as for robosuite's Panda gripper
+STEP_M, STEP_RAD = 0.05, 0.5  # an action of 1
 
 
 class Environment:
@@ -68,20 +68,20 @@ class Environment:
         self._mass = np.zeros((self.model.nv, self.model.nv))
         self._jacobian = np.zeros((6, self.model.nv))
         self._moving, self._turning = self._jacobian[:3], self._jacobian[3:]
-        # MuJoCo's arrays stay where they are: asking for each anew, 25 times a step, costs a third of the physics.
+        # MuJoCo's arrays stay where they are. To ask for each anew, 25 times a step, would cost a third of the physics.
         self._ctrl, self._inertia, self._bias = self.data.ctrl, self.data.qM, self.data.qfrc_bias
         self._positions, self._speeds = self.data.qpos, self.data.qvel
         self._hand = self.data.site_xpos[self._site]
         self._hand_rotation = self.data.site_xmat[self._site].reshape(3, 3)
-        self._places = {name: _place(self.model, thing) for name, thing in THINGS.items()}
+        self._things = [_pose(self.model, self.data, thing) for thing in THINGS.values()]
         self._joints = [_joint(self.model, name) for name in JOINTS]
 
     # ------------------------------------------------------------------------------------------------------ stepping
 
     def reset(self, init_state: int, seed: int) -> None:
-        """To an official init state, with the fixtures placed by the seed; the arm then rests for half a second."""
+        """Set an official init state, with the fixtures placed by the seed. The arm then rests for half a second."""
         state = np.random.get_state()
-        np.random.seed(seed)  # LIBERO's placement reads the global generator, and nothing else of ours does
+        np.random.seed(seed)  # LIBERO's placement draws from the global generator; nothing else of ours does
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 self._libero.reset()
@@ -115,10 +115,10 @@ class Environment:
             for finger, sign, (bottom, top) in self._fingers:
                 self._ctrl[finger] = (bottom + top) / 2 + sign * self._gripper * (top - bottom) / 2
             mujoco.mj_step2(self.model, self.data)
-        mujoco.mj_forward(self.model, self.data)  # poses and contacts of the state that was reached
+        mujoco.mj_forward(self.model, self.data)  # poses and contacts of the new state
 
     def _drive_arm(self, goal: np.ndarray, rotation: np.ndarray) -> None:
-        """The torques of the seven joints, towards a pose of the hand."""
+        """Set the torques of the seven joints, towards a pose of the hand."""
         mujoco.mj_jacSite(self.model, self.data, self._moving, self._turning, self._site)
         mujoco.mj_fullM(self.model, self._mass, self._inertia)
         command(
@@ -149,21 +149,16 @@ class Environment:
         return [bool(self._libero._eval_predicate(part)) for part in self._libero.parsed_problem["goal_state"]]
 
     def look(self) -> Look:
-        """What cameras and joint sensors would tell, without noise."""
+        """What cameras and joint sensors would show, without noise."""
         things = np.zeros((len(THINGS), 3 + 6), np.float64)
-        for row, place in zip(things, self._places.values(), strict=True):
-            if place is not None:
-                kind, index = place
-                position, rotation = (
-                    (self.data.xpos[index], self.data.xmat[index])
-                    if kind == "body"
-                    else (self.data.site_xpos[index], self.data.site_xmat[index])
-                )
-                row[:3], row[3:] = position, rotation.reshape(3, 3)[:, :2].T.ravel()
+        for thing, pose in zip(things, self._things, strict=True):
+            if pose is not None:
+                position, rotation = pose
+                thing[:3], thing[3:] = position, rotation[:, :2].T.ravel()
         joints = np.array([0.0 if j is None else self.data.qpos[j] for j in self._joints])
         return Look(
-            hand=self.data.site_xpos[self._site].copy(),
-            rotation=self.data.site_xmat[self._site].reshape(3, 3).copy(),
+            hand=self._hand.copy(),
+            rotation=self._hand_rotation.copy(),
             fingers=self.data.qpos[self._finger_qpos].copy(),
             finger_speed=self.data.qvel[self._finger_qvel].copy(),
             things=things,
@@ -181,7 +176,7 @@ class Environment:
                 backend = os.environ.get("MUJOCO_GL", "")
                 raise GhostError(f"no OpenGL for pictures (MUJOCO_GL={backend!r}): {error}") from None
             self._option = mujoco.MjvOption()
-            self._option.geomgroup[0] = 0  # what touches; group 1 is what is seen
+            self._option.geomgroup[0] = 0  # the shapes that touch; group 1 are those to be seen
         model, data = self._shown
         model.body_pos[:], model.body_quat[:] = self.model.body_pos, self.model.body_quat
         data.qpos[:] = self.data.qpos
@@ -205,7 +200,8 @@ def _rotation(vector: np.ndarray) -> np.ndarray:
 def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
     """LIBERO's environment of a task, for its model, its placement and its success check.
 
-    What is only seen, mostly the arm's fine meshes, takes nine tenths of the time to build: left out unless asked for.
+    The meshes that are only seen, mostly the arm's, take nine tenths of the time to build. They are left out unless
+    `seen`.
     """
     libero = _import_libero()
     libero._assets_path_cache = str(assets.folder)  # LIBERO asks its hub otherwise
@@ -220,7 +216,7 @@ def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
         def _initialize_sim(self, xml_string: str | None = None) -> None:
             super()._initialize_sim(_without_looks(xml_string or self.model.get_xml()))
 
-    Felt.__name__ = domain.__name__  # which LIBERO compares with the BDDL file
+    Felt.__name__ = domain.__name__  # LIBERO compares it with the BDDL file
     with contextlib.redirect_stdout(io.StringIO()):
         return (domain if seen else Felt)(
             path,
@@ -238,7 +234,7 @@ def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
 
 
 def _without_looks(xml: str) -> str:
-    """A model with dots for meshes that touch nothing. Its physics is the same to the bit."""
+    """The model with a dot for each mesh that touches nothing. Its physics is the same to the bit."""
     root = ElementTree.fromstring(xml)
     for geom in root.iter("geom"):
         if geom.get("contype") == geom.get("conaffinity") == "0" and "mesh" in geom.attrib:
@@ -255,7 +251,7 @@ def _without_looks(xml: str) -> str:
 
 @cache
 def _import_libero() -> Any:
-    """The package, imported without the question that it asks on stdin."""
+    """Import the package without the question that it asks on stdin."""
     root = package_folder()
     folder = Path(tempfile.mkdtemp(prefix="ghost-libero-"))
     paths = {"benchmark_root": "", "bddl_files": "bddl_files", "init_states": "init_files", "datasets": "datasets"}
@@ -274,9 +270,9 @@ def _import_libero() -> Any:
 
 
 def _init_states(task: Task) -> np.ndarray:
-    """The 50 official ones [50, 1 + nq + nv]. They are a pickle: read without running anything from it."""
+    """The 50 official init states [50, 1 + nq + nv]. Their file is a pickle; we run nothing from it."""
     import torch
-    from numpy._core.multiarray import _reconstruct  # what the pickle calls to make an array
+    from numpy._core.multiarray import _reconstruct  # the pickle calls it to make an array
 
     path = package_folder() / "init_files/libero_10" / f"{task.file}.pruned_init"
     harmless: list[Any] = [_reconstruct, np.ndarray, np.dtype, np.dtypes.Float64DType]
@@ -284,12 +280,15 @@ def _init_states(task: Task) -> np.ndarray:
         return np.asarray(torch.load(path, weights_only=True))
 
 
-def _place(model: mujoco.MjModel, thing: str) -> tuple[str, int] | None:
-    """Where a thing of the vocabulary is found in this scene: ("body" or "site", index); None when it is not here."""
-    for kind, number in (("site", mujoco.mjtObj.mjOBJ_SITE), ("body", mujoco.mjtObj.mjOBJ_BODY)):
-        index = mujoco.mj_name2id(model, number, thing)
+def _pose(model: mujoco.MjModel, data: mujoco.MjData, thing: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Views of the position [3] and rotation [3, 3] of a thing, which is a site or a body; None if it is not here."""
+    for kind, positions, rotations in (
+        (mujoco.mjtObj.mjOBJ_SITE, data.site_xpos, data.site_xmat),
+        (mujoco.mjtObj.mjOBJ_BODY, data.xpos, data.xmat),
+    ):
+        index = mujoco.mj_name2id(model, kind, thing)
         if index >= 0:
-            return kind, index
+            return positions[index], rotations[index].reshape(3, 3)
     return None
 
 

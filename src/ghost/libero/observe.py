@@ -1,4 +1,4 @@
-"""What is written down of a time step: the robot's own state, and what cameras would show of the scene."""
+"""The columns that are recorded of a time step: the robot's own state, and what cameras would show of the scene."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 
 from ghost.data.lerobot import STATE
 from ghost.libero.tasks import Look
-
-D_STATE = 13
 
 
 def columns(look: Look) -> dict[str, np.ndarray]:

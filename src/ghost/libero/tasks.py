@@ -1,12 +1,13 @@
-"""The ten tasks, the things in them by name, and what is seen of them at a time step."""
+"""The ten tasks of LIBERO-10, the names of the things in them, and what is seen of these at a time step."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
-# What an instruction can speak of: a name of ours, and the body or site of the simulation.
+# The things that an instruction can name: our name, and the body or site of the simulation.
 THINGS = {
     "alphabet_soup": "alphabet_soup_1_main",
     "tomato_sauce": "tomato_sauce_1_main",
@@ -35,7 +36,7 @@ JOINTS = ("flat_stove_1_button", "white_cabinet_1_bottom_level", "microwave_1_mi
 
 @dataclass(frozen=True)
 class Goal:
-    """One part of a task, as its instruction says it: bring the thing to the place, or move the joint."""
+    """One part of a task's instruction: bring the thing to the place, or move the joint."""
 
     thing: str
     place: str
@@ -44,60 +45,53 @@ class Goal:
 
 @dataclass(frozen=True)
 class Task:
-    file: str  # of LIBERO's, without its ending
-    instruction: str
+    file: str  # LIBERO's file name, without its ending: the scene, then the instruction
     goals: tuple[Goal, ...]  # in the order of the scripted expert
+
+    @property
+    def instruction(self) -> str:
+        return re.sub(r"^[A-Z_]+SCENE\d+_", "", self.file).replace("_", " ")
 
 
 TASKS = (
     Task(
         "LIVING_ROOM_SCENE2_put_both_the_alphabet_soup_and_the_tomato_sauce_in_the_basket",
-        "put both the alphabet soup and the tomato sauce in the basket",
         (Goal("alphabet_soup", "basket"), Goal("tomato_sauce", "basket")),
     ),
     Task(
         "LIVING_ROOM_SCENE2_put_both_the_cream_cheese_box_and_the_butter_in_the_basket",
-        "put both the cream cheese box and the butter in the basket",
         (Goal("cream_cheese", "basket"), Goal("butter", "basket")),
     ),
     Task(
         "KITCHEN_SCENE3_turn_on_the_stove_and_put_the_moka_pot_on_it",
-        "turn on the stove and put the moka pot on it",
         (Goal("knob", "knob", 0), Goal("moka_pot", "stove")),
     ),
     Task(
         "KITCHEN_SCENE4_put_the_black_bowl_in_the_bottom_drawer_of_the_cabinet_and_close_it",
-        "put the black bowl in the bottom drawer of the cabinet and close it",
         (Goal("bowl", "drawer"), Goal("drawer", "drawer", 1)),
     ),
     Task(
         "LIVING_ROOM_SCENE5_put_the_white_mug_on_the_left_plate_and_put_the_yellow_and_white_mug_on_the_right_plate",
-        "put the white mug on the left plate and put the yellow and white mug on the right plate",
         (Goal("white_mug", "plate"), Goal("yellow_mug", "right_plate")),
     ),
     Task(
         "STUDY_SCENE1_pick_up_the_book_and_place_it_in_the_back_compartment_of_the_caddy",
-        "pick up the book and place it in the back compartment of the caddy",
         (Goal("book", "caddy"),),
     ),
     Task(
         "LIVING_ROOM_SCENE6_put_the_white_mug_on_the_plate_and_put_the_chocolate_pudding_to_the_right_of_the_plate",
-        "put the white mug on the plate and put the chocolate pudding to the right of the plate",
         (Goal("pudding", "right_of_plate"), Goal("white_mug", "plate")),
     ),
     Task(
         "LIVING_ROOM_SCENE1_put_both_the_alphabet_soup_and_the_cream_cheese_box_in_the_basket",
-        "put both the alphabet soup and the cream cheese box in the basket",
         (Goal("alphabet_soup", "basket"), Goal("cream_cheese", "basket")),
     ),
     Task(
         "KITCHEN_SCENE8_put_both_moka_pots_on_the_stove",
-        "put both moka pots on the stove",
         (Goal("other_moka_pot", "stove"), Goal("moka_pot", "stove")),
     ),
     Task(
         "KITCHEN_SCENE6_put_the_yellow_and_white_mug_in_the_microwave_and_close_it",
-        "put the yellow and white mug in the microwave and close it",
         (Goal("yellow_mug", "microwave"), Goal("door", "microwave", 2)),
     ),
 )
@@ -105,7 +99,7 @@ TASKS = (
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen at one time step. A thing that is not in the scene is all zeros."""
+    """What is seen at one time step. A thing that is not in the scene has only zeros."""
 
     hand: np.ndarray  # [3] between the fingertips, in the world
     rotation: np.ndarray  # [3, 3]
@@ -115,22 +109,27 @@ class Look:
     joints: np.ndarray  # [3]: knob, drawer, door
 
     def at(self, name: str) -> np.ndarray:
-        """Position of a thing [3]."""
-        return self.things[_ROWS[name], :3]
+        """The position of a thing [3]."""
+        return self.things[_PLACES[name], :3]
 
     def axes(self, name: str) -> np.ndarray:
-        """Rotation of a thing [3, 3]."""
-        first, second = self.things[_ROWS[name], 3:6], self.things[_ROWS[name], 6:9]
-        (a, b, c), (x, y, z) = first, second
+        """The rotation of a thing [3, 3]."""
+        a, b, c, x, y, z = self.things[_PLACES[name], 3:]
         return np.array([[a, x, b * z - c * y], [b, y, c * x - a * z], [c, z, a * y - b * x]])
 
-    def present(self, name: str) -> bool:
-        return bool(np.any(self.things[_ROWS[name]]))
+    @property
+    def hand_yaw(self) -> float:
+        """The fingers lie along Rz(yaw) e_y = (-sin yaw, cos yaw)."""
+        return float(np.arctan2(-self.rotation[0, 0], self.rotation[1, 0]))
+
+    @property
+    def closing(self) -> bool:
+        return bool(self.finger_speed[0] - self.finger_speed[1] < -0.02)
 
     @property
     def opening(self) -> float:
-        """Between the fingers, in metres: 0.08 when wide open."""
+        """The distance between the fingers in metres: 0.08 when wide open."""
         return float(self.fingers[0] - self.fingers[1])
 
 
-_ROWS = {name: row for row, name in enumerate(THINGS)}
+_PLACES = {name: place for place, name in enumerate(THINGS)}

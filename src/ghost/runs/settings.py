@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
@@ -25,11 +26,33 @@ def read_settings(name: str, settings: Mapping[str, Any], *kinds: Callable[..., 
         raise GhostError(f"{name}: {error}") from None
 
 
-def at_least_one(settings: object, *names: str) -> None:
-    """For the checks of such a dataclass: sizes and counts."""
+# The checks that the modules' settings share. Each names the setting and the value that it got.
+
+
+def at_least(least: int, settings: object, *names: str) -> None:
+    _require(lambda value: value >= least, f"be at least {least}", settings, names)
+
+
+at_least_one = partial(at_least, 1)
+
+
+def positive(settings: object, *names: str) -> None:
+    _require(lambda value: value > 0, "be positive", settings, names)
+
+
+def not_negative(settings: object, *names: str) -> None:
+    _require(lambda value: value >= 0, "not be negative", settings, names)
+
+
+def below_one(settings: object, *names: str) -> None:
+    _require(lambda value: 0 <= value < 1, "lie in [0, 1)", settings, names)
+
+
+def _require(holds: Callable[[Any], bool], what: str, settings: object, names: Iterable[str]) -> None:
     for name in names:
-        if getattr(settings, name) < 1:
-            raise ValueError(f"{name} must be at least 1, got {getattr(settings, name)}")
+        value = getattr(settings, name)
+        if not holds(value):
+            raise ValueError(f"{name} must {what}, got {value}")
 
 
 def tuples(value: Any) -> Any:

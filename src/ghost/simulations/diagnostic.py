@@ -1,36 +1,37 @@
-"""Diagnostic: three wells in two dimensions, basin B1 collapses into a ghost, the trajectory escapes to B2.
+"""Diagnostic: three wells in two dimensions. Basin B1 collapses into a ghost and the trajectory escapes to B2.
 
-The readout is the identity: the latent z is the action, a velocity target. The trajectory rests in B1 under
-c1 (all weights 1) for `hold_s`; at time 0 the context becomes c2 (w_1 = collapsed_weight).
+The readout is the identity: the latent z is the action, a velocity target. The trajectory rests in B1 under c1 (all
+weights 1) for `hold_s`. At time 0 the context becomes c2 (w_1 = collapsed_weight).
 
-Definitions, with "former minimum" for a minimum under c1:
-- dwell: the time from 0 until the trajectory is nearer to another former minimum than to B1's. B1 and B2
-  are mirror images, so towards B2 this is the instant it crosses the former ridge z_1 = 0.
-- dip: the first local minimum of the speed |dz/dt| after time 0; peak: the largest speed after the dip.
-- delta: the largest |∇U(z; c2)| along the dwell, the bound of Lemma 1 with which this ghost complies.
-- critical_weight: the w_1 at which B1 dies, all other weights 1. c2 lies far beyond it, so the gradient at
-  the former minimum is small beside the peak's, not near zero.
+Definitions ("former minimum" is a minimum under c1):
+- dwell: the time from 0 until the trajectory is nearer to another former minimum than to that of B1. B1 and B2 are
+  mirror images, so on the way to B2 it ends where the trajectory crosses the former ridge z_1 = 0.
+- dip: the first local minimum of the speed |dz/dt| after time 0. peak: the largest speed after the dip.
+- delta: the largest |∇U(z; c2)| along the dwell, the δ of Lemma 1 for this ghost.
+- critical_weight: the w_1 at which B1 disappears while the other weights are 1. c2 lies far beyond it, so the gradient
+  at the former minimum is small compared with the peak's, but not near zero.
 
-The paper does not publish α and σ. They were identified from its dwell time of about 3.5 s with `sweep`: of
-the pairs with three minima under c1, none near μ_1 under c2, one dip, one peak and an end in B2, the
-roundest with such a dwell is α = 0.1, σ = 0.6 (3.64 s). So the dwell time is no evidence for anything. The
-published dip at 1.5 s and peak at 3 s were not fitted, and cannot be had with it: the single peak lies
-beyond the ridge, hence after the dwell, whereas 3 s is before 3.5 s. Where the speed peaks before the ridge
-(α = 0.13, σ = 0.59: dip 1.15 s, peak 3.03 s, dwell 3.37 s) a second dip and a higher second peak follow,
-which the paper does not show.
+The paper does not publish α and σ. `sweep` identified them from its dwell time of about 3.5 s: among the pairs with
+three minima under c1, none near μ_1 under c2, one dip, one peak and an end in B2, the roundest pair with such a dwell
+is α = 0.1, σ = 0.6 (3.64 s). So the dwell time is no evidence. The published dip at 1.5 s and peak at 3 s were not
+fitted, and they do not fit: a single peak lies beyond the ridge, so it comes after the dwell, but 3 s is before 3.5 s.
+Where the speed peaks before the ridge (α = 0.13, σ = 0.59: dip 1.15 s, peak 3.03 s, dwell 3.37 s), a second dip and a
+higher second peak follow, which the paper does not show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from ghost.dynamics.integrators import rollout
-from ghost.dynamics.potentials import CENTRES, ThreeWells, grid
+from ghost.dynamics.potentials import CENTRES, ThreeWells, grid, nearest
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least, below_one, positive
 
 
 @dataclass(frozen=True)
@@ -46,20 +47,16 @@ class Settings:
     arrow_points: int
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "sigma", "dt", "hold_s", "reach"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        if not 0 <= self.collapsed_weight < 1:
-            raise ValueError(f"collapsed_weight must lie in [0, 1), got {self.collapsed_weight}")
+        positive(self, "alpha", "sigma", "dt", "hold_s", "reach")
+        below_one(self, "collapsed_weight")
+        at_least(2, self, "grid_points", "arrow_points")
         if not self.duration_s > self.dt:
             raise ValueError(f"duration_s must exceed dt {self.dt}, got {self.duration_s}")
-        if min(self.grid_points, self.arrow_points) < 2:
-            raise ValueError(f"grids need 2 points, got {self.grid_points} and {self.arrow_points}")
 
 
 @dataclass(frozen=True)
 class Escape:
-    """The switch from B1, with what the module's docstring defines."""
+    """The escape from B1. The module's docstring defines its quantities."""
 
     minima_c1: np.ndarray  # [M, 2]
     minima_c2: np.ndarray
@@ -75,16 +72,16 @@ class Escape:
 
 
 def escape(settings: Settings) -> Escape:
-    """Follow the trajectory from B1's minimum under c2; times are nan where the event does not happen."""
+    """Follow the trajectory from B1's minimum under c2. A time is nan if its event does not happen."""
     s = settings
     wells, (c1, c2) = ThreeWells(s.alpha, s.sigma), contexts(s)
     minima_c1, minima_c2 = wells.minima(c1), wells.minima(c2)
-    start = minima_c1[np.argmin(np.linalg.norm(minima_c1 - CENTRES[0], axis=-1))]
+    start = minima_c1[nearest(minima_c1, CENTRES[0])]
     z = np.array(rollout(lambda z: -wells.gradient(z, c2), start, s.dt, round(s.duration_s / s.dt)))
     speed = np.linalg.norm(wells.gradient(z, c2), axis=-1)
 
-    nearest = np.linalg.norm(z[:, None] - minima_c1, axis=-1).argmin(axis=-1)  # [T] which former minimum
-    left = np.flatnonzero(nearest != nearest[0])
+    former = nearest(minima_c1, z)  # [T]
+    left = np.flatnonzero(former != former[0])
     dips = 1 + np.flatnonzero((speed[1:-1] < speed[:-2]) & (speed[1:-1] <= speed[2:]))
     dip = int(dips[0]) if len(dips) else 0
     peak = dip + int(speed[dip:].argmax())
@@ -99,18 +96,18 @@ def escape(settings: Settings) -> Escape:
         peak_s=s.dt * peak,
         peak_speed=float(speed[peak]),
         delta=float(speed[: left[0] if len(left) else len(z)].max()),
-        ends_in=1 + int(np.linalg.norm(z[-1] - CENTRES, axis=-1).argmin()),
+        ends_in=1 + int(nearest(CENTRES, z[-1])),
     )
 
 
 def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
-    """Nothing here is random: the seed is part of every experiment's signature."""
+    """Nothing here is random. The seed is part of every simulation's signature."""
     s = settings
     wells = ThreeWells(s.alpha, s.sigma)
     found = escape(s)
     progress(1, 2, f"dwell {found.dwell_s:.2f} s")
 
-    b2 = found.minima_c2[np.argmin(np.linalg.norm(found.minima_c2 - CENTRES[1], axis=-1))]
+    b2 = found.minima_c2[nearest(found.minima_c2, CENTRES[1])]
     measured = [
         Measured("c1", "minima", len(found.minima_c1)),
         Measured("c2", "minima", len(found.minima_c2)),
@@ -127,7 +124,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     ]
 
     hold = round(s.hold_s / s.dt)
-    z = np.concatenate([np.repeat(found.z[:1], hold, axis=0), found.z])  # B1's minimum under c1 does not move
+    z = np.concatenate([np.repeat(found.z[:1], hold, axis=0), found.z])  # under c1 the trajectory stays at the minimum
     lattice, arrows = grid(s.reach, s.grid_points), grid(s.reach, s.arrow_points)
     arrays = {
         "grid/axis": np.linspace(-s.reach, s.reach, s.grid_points),
@@ -147,7 +144,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
 
 
 def critical_weight(wells: ThreeWells) -> float:
-    """The saddle-node of B1 on the way from c1 to c2, by bisection to 1e-3."""
+    """The saddle-node of B1 between c1 and c2, by bisection to 1e-3."""
     dead, alive = 0.0, 1.0
     while alive - dead > 1e-3:
         middle = (dead + alive) / 2
@@ -164,16 +161,14 @@ def contexts(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sweep(
-    settings: Settings, alphas: Iterable[float], sigmas: Iterable[float]
+    settings: Settings, alphas: Sequence[float], sigmas: Sequence[float]
 ) -> Iterator[tuple[float, float, Escape]]:
     """Every pair of the two unpublished constants that meets the published topology, with its escape.
 
-    Three minima under c1; none within 0.5 of μ_1 under c2; the trajectory ends in B2.
+    That is: three minima under c1, none within 0.5 of μ_1 under c2, and an end in B2.
     """
-    sigmas = list(sigmas)
-    for alpha in alphas:
-        for sigma in sigmas:
-            found = escape(replace(settings, alpha=alpha, sigma=sigma))
-            gone = not np.any(np.linalg.norm(found.minima_c2 - CENTRES[0], axis=-1) < 0.5)
-            if len(found.minima_c1) == 3 and gone and found.ends_in == 2:
-                yield alpha, sigma, found
+    for alpha, sigma in product(alphas, sigmas):
+        found = escape(replace(settings, alpha=alpha, sigma=sigma))
+        gone = not np.any(np.linalg.norm(found.minima_c2 - CENTRES[0], axis=-1) < 0.5)
+        if len(found.minima_c1) == 3 and gone and found.ends_in == 2:
+            yield alpha, sigma, found

@@ -1,13 +1,13 @@
-"""Dwell time in a saddle-node ghost, measured by integration and held against Lemma 1.
+"""Dwell time in a saddle-node ghost: measured by integration and compared with Lemma 1.
 
-Three measurements, none of which uses the closed form it is compared with:
+There are three measurements. None of them uses the closed form that it is compared with:
 - the normal form dz/dt = μ + z² across [-window, window], against π/√μ;
-- the tilted double well with force h = h_c + excess, from the bottom of Basin A at h = 0 (z = -d) to the
-  barrier at h = 0 (z = 0), against π/√(a excess);
-- the normal form with a constant drift b of either sign, inside the ghost region |∇U| = μ + z² <= δ, against
-  the lower bound L/(δ + |b|). δ and b are multiples of μ; b > -μ, or a fixed point would hold the trajectory.
+- the tilted double well with force h = h_c + excess, from the bottom of Basin A at h = 0 (z = -d) to the barrier at
+  h = 0 (z = 0), against π/√(a excess);
+- the normal form with a constant drift b of either sign, inside the ghost region |∇U| = μ + z² <= δ, against the lower
+  bound L/(δ + |b|). δ and b are multiples of μ, and b > -μ because else a fixed point would hold the trajectory.
 
-The passage through a finite window is shorter than the limit; the deviation shrinks with √μ / window.
+The passage through a finite window is shorter than the limit. The deviation shrinks with √μ / window.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ghost.dynamics.normal_form import dwell_bound, passage_time_limit, saddle_node
+from ghost.dynamics.normal_form import dwell_bound, passage_time, saddle_node
 from ghost.dynamics.potentials import DoubleWell
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import at_least, positive
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,11 @@ class Settings:
     drift_ratios: tuple[float, ...]  # b/μ
 
     def __post_init__(self) -> None:
-        for name in ("window", "stiffness", "tilt", "d"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        positive(self, "window", "stiffness", "tilt", "d")
+        at_least(2, self, "mus", "excesses")  # to fit a slope
         for low, high in (("mu_lowest", "mu_highest"), ("excess_lowest", "excess_highest")):
             if not 0 < getattr(self, low) < getattr(self, high):
                 raise ValueError(f"0 < {low} < {high} must hold, got {getattr(self, low)}, {getattr(self, high)}")
-        for name in ("mus", "excesses"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"{name} must be at least 2 to fit a slope, got {getattr(self, name)}")
         if not self.delta_ratios or min(self.delta_ratios) <= 1:
             raise ValueError(f"delta_ratios must exceed 1, or the ghost is empty, got {self.delta_ratios}")
         if not self.drift_ratios or min(self.drift_ratios) <= -1:
@@ -58,29 +55,34 @@ class Settings:
 
 
 def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
-    """Nothing here is random: the seed is part of every experiment's signature."""
+    """Nothing here is random. The seed is part of every simulation's signature."""
     s = settings
     mu = np.geomspace(s.mu_lowest, s.mu_highest, s.mus)
     excess = np.geomspace(s.excess_lowest, s.excess_highest, s.excesses)
     lemma = list(product(mu, s.delta_ratios, s.drift_ratios))
-    total = len(mu) + len(excess) + len(lemma)
+    done, total = count(1), len(mu) + len(excess) + len(lemma)
 
-    measured = np.empty(len(mu))
-    for i, m in enumerate(mu):
-        measured[i] = passage_time(normal_form(m, 0.0), -s.window, s.window, scale=math.sqrt(m))
-        progress(i + 1, total, f"normal form, mu {m:.1e}")
-    limit = np.array([passage_time_limit(m) for m in mu])
+    def passage(flow: Flow, start: float, end: float, scale: float, text: str) -> float:
+        taken = integrate(flow, start, end, scale=scale)
+        progress(next(done), total, text)
+        return taken
+
+    measured = np.array(
+        [passage(normal_form(m, 0.0), -s.window, s.window, math.sqrt(m), f"normal form, mu {m:.1e}") for m in mu]
+    )
+    limit = np.array([passage_time(m) for m in mu])
     found = compare("normal_form", mu, measured, limit)
     arrays = {"normal_form/mu": mu, "normal_form/dwell": measured, "normal_form/theory": limit}
 
     well = DoubleWell(s.stiffness, s.tilt, s.d)
     node = saddle_node(well)
-    measured = np.empty(len(excess))
-    for i, e in enumerate(excess):
-        c = well.context(node.h_c + e)
-        flow = downhill(well, c)
-        measured[i] = passage_time(flow, -s.d, 0.0, scale=math.sqrt(e / node.a))
-        progress(len(mu) + i + 1, total, f"double well, excess {e:.1e}")
+    flows = [downhill(well, well.context(node.h_c + e)) for e in excess]
+    measured = np.array(
+        [
+            passage(flow, -s.d, 0.0, math.sqrt(e / node.a), f"double well, excess {e:.1e}")
+            for flow, e in zip(flows, excess, strict=True)
+        ]
+    )
     limit = np.array([node.passage_time_limit(e) for e in excess])
     found += compare("double_well", excess, measured, limit)
     found += [Measured("double_well", "critical_tilt", node.h_c), Measured("double_well", "curvature", node.a)]
@@ -90,16 +92,14 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     for i, (m, delta_ratio, drift_ratio) in enumerate(lemma):
         delta, drift = delta_ratio * m, drift_ratio * m
         half = math.sqrt(delta - m)  # μ + z² <= δ
-        dwell = passage_time(normal_form(m, drift), -half, half, scale=half)
+        dwell = passage(normal_form(m, drift), -half, half, half, "Lemma 1")
         over_bound[i] = dwell / dwell_bound(2 * half, delta, abs(drift))
-        progress(len(mu) + len(excess) + i + 1, total, "Lemma 1")
     found += [
         Measured("lemma1", "min_dwell_over_bound", float(over_bound.min()), len(lemma)),
         Measured("lemma1", "max_dwell_over_bound", float(over_bound.max()), len(lemma)),
     ]
-    shape = (len(mu), len(s.delta_ratios), len(s.drift_ratios))
     arrays |= {
-        "lemma1/dwell_over_bound": over_bound.reshape(shape),
+        "lemma1/dwell_over_bound": over_bound.reshape(len(mu), len(s.delta_ratios), len(s.drift_ratios)),
         "lemma1/delta_ratio": np.array(s.delta_ratios),
         "lemma1/drift_ratio": np.array(s.drift_ratios),
     }
@@ -119,8 +119,8 @@ def downhill(well: DoubleWell, c: float) -> Flow:
     return lambda z: float(-well.gradient(np.array(z), c))
 
 
-def passage_time(flow: Flow, start: float, end: float, *, scale: float) -> float:
-    """Integrate dz/dt = flow(z) from `start` until z = `end`; `scale` is the length to resolve."""
+def integrate(flow: Flow, start: float, end: float, *, scale: float) -> float:
+    """The time that dz/dt = flow(z) takes from `start` to `end`; `scale` is the length to resolve."""
 
     def arrival(_: float, z: np.ndarray) -> float:
         return float(z[0]) - end
@@ -139,7 +139,7 @@ def passage_time(flow: Flow, start: float, end: float, *, scale: float) -> float
 
 
 def compare(condition: str, parameter: np.ndarray, measured: np.ndarray, theory: np.ndarray) -> list[Measured]:
-    """The fitted exponent of measured ~ parameter^slope, and how far the measured strays from the theory."""
+    """The fitted exponent of measured ~ parameter^slope, and the largest relative deviation from the theory."""
     slope = np.polyfit(np.log(parameter), np.log(measured), 1)[0]
     deviation = np.abs(measured / theory - 1)
     return [

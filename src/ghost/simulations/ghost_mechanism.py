@@ -1,11 +1,11 @@
 """The ghost attractor mechanism, computed: two basins, then a ghost in place of the first, then the escape.
 
-The tilted double well under a force h. (a) h = 0: basins B1 and B2 with a barrier. (b) h = h_c + excess, just
-past the saddle-node: B1 has become the ghost region around the dead equilibrium, where |U'| <= delta. (c) a
-trajectory from the bottom of B1, released at the moment of modulation, dwells in the ghost and ends in B2.
+This is the tilted double well under a force h. (a) At h = 0 there are basins B1 and B2 with a barrier between them. (b)
+At h = h_c + excess, just past the saddle-node, B1 has become a ghost: the region around the lost equilibrium where
+|U'| <= delta. (c) A trajectory starts at the bottom of B1 when the force changes, stays in the ghost and ends in B2.
 
-The ghost's edges are exact: |U'| = delta where U' = 0 under the force h - delta, that is at the basin and the
-barrier which the weaker force would have left alive. The paper draws this figure and gives no constants.
+The edges of the ghost are exact: |U'| = delta where U' = 0 under the force h - delta, that is at the basin and the
+barrier that this weaker force leaves. The paper draws this figure and gives no constants.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ghost.dynamics.normal_form import dwell_bound, saddle_node
 from ghost.dynamics.potentials import DoubleWell
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import positive
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,10 @@ class Settings:
     delta: float  # |U'| in the ghost is at most this
     dt: float
     duration_s: float
-    tolerance: float  # how near counts as arrived in B2
+    tolerance: float  # a trajectory this near to B2 has arrived
 
     def __post_init__(self) -> None:
-        for name in ("stiffness", "tilt", "d", "excess", "dt", "tolerance"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        positive(self, "stiffness", "tilt", "d", "excess", "dt", "tolerance")
         if not self.delta > self.excess:
             raise ValueError(f"delta must exceed excess {self.excess}, or the ghost is empty, got {self.delta}")
         if not self.duration_s > self.dt:
@@ -43,7 +42,7 @@ class Settings:
 
 
 def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
-    """Nothing here is random: the seed is part of every experiment's signature."""
+    """Nothing here is random. The seed is part of every simulation's signature."""
     s = settings
     well = DoubleWell(s.stiffness, s.tilt, s.d)
     node = saddle_node(well)

@@ -1,25 +1,25 @@
 """Learned potential: a scalar MLP U_θ(z; c) trained by behaviour cloning alone. Does it grow the basins?
 
-Demonstrator: the three wells of the diagnostic. A demonstration is a start z0 in a square, a context c = the
-well weights (all 1, or one of them collapsed), and the action a* = where the demonstrator's gradient flow has
-settled `horizon_s` later: the velocity target it ends up with.
+Demonstrator: the three wells of the diagnostic. A demonstration is a start z0 in a square, a context c (the weights of
+the wells: all 1, or one of them collapsed), and the action a*, the state in which the demonstrator's gradient flow has
+settled `horizon_s` later.
 
-Policy: n Euler steps on U_θ from z0, no drift; the action is the last state. One control step is these n steps.
-Loss: |a - a*|², averaged, the behaviour-cloning term and nothing else. The paper's text here also names
-slow-manifold and ghost-structure regularisers, but its method section defines neither and says that none is
-needed; so none is used. Adam, full batch, the learning rate annealed to zero along a cosine.
+Policy: n Euler steps on U_θ from z0 without drift. The action is the last state. One control step is these n steps.
+Loss: the mean of |a - a*|², the behaviour-cloning term, and nothing else. The paper's text here also names
+slow-manifold and ghost-structure regularisers, but its method section defines neither and says that none is needed; so
+we use none. Training: Adam on the full batch, with a learning rate that falls to zero along a cosine.
 
-How far the result reaches: no term looks at U_θ, but settled actions are the basins' bottoms, so the behaviour
-itself says where they lie. And the loss asks for the settled action after one control step from anywhere, so a
-switch in one step is what was trained for; the demonstrator's dwell in the ghost is not in the data.
+How far the result reaches: no term looks at U_θ, but settled actions are the bottoms of the basins, so the behaviour
+itself says where they lie. The loss asks for the settled action after one control step from any start, so training asks
+for a switch in one step. The demonstrator's dwell in the ghost is not in the data.
 
-Measured afterwards on U_θ, with its closed-form gradient: the basins, their distance to the demonstrator's,
-which of them a collapsed context removes, and how many control steps the switch c1 -> c2 takes.
+On the trained U_θ we measure, with its closed-form gradient: the basins, their distance to the demonstrator's, which of
+them a collapsed context removes, and how many control steps the switch c1 -> c2 takes.
 
-Learning rate, reach and number of demonstrations are not published. Three settings were tried: 3e-3 with 256 per
-context over ±2, 3e-3 with 128 over ±1.5, and the table's 1e-3 with 256 over ±1.5. Under the first two the loss spiked
-and one of three seeds did not switch to B2; the third was run once and kept. So the share of runs that switch is
-conditioned on having seen failures.
+The paper does not give the learning rate, the reach and the number of demonstrations. We tried three settings: 3e-3
+with 256 per context over ±2, 3e-3 with 128 over ±1.5, and the study's 1e-3 with 256 over ±1.5. With the first two the
+loss spiked and one of three seeds did not switch to B2. The third was run once and kept. So the share of runs that
+switch is conditioned on having seen failures.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from ghost.dynamics.integrators import rollout
+from ghost.dynamics.integrators import rollout, steps_to_converge
 from ghost.dynamics.networks import Potential
-from ghost.dynamics.potentials import CENTRES, ThreeWells, find_minima, grid
+from ghost.dynamics.potentials import CENTRES, ThreeWells, find_minima, grid, nearest
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, below_one, positive
 
 Demonstrations = tuple[np.ndarray, np.ndarray, np.ndarray]  # z0 [N, 2], c [N, 3], a* [N, 2]
 
-SAME_BASIN = 0.5  # two points this near belong to one basin: the basins lie about 2 apart
+SAME_BASIN = 0.5  # two points this near belong to one basin; the basins lie about 2 apart
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,14 @@ class Settings:
     learning_rate: float
     euler_steps: int  # n
     dt: float
-    tolerance: float  # how near to B2 counts as switched
+    tolerance: float  # a trajectory this near to B2 has switched
     max_control_steps: int
     grid_points: int
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "sigma", "reach", "demonstrator_dt", "learning_rate", "dt", "tolerance"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        positive(self, "alpha", "sigma", "reach", "demonstrator_dt", "learning_rate", "dt", "tolerance")
         at_least_one(self, "train_per_context", "heldout_per_context", "epochs", "euler_steps", "max_control_steps")
-        if not 0 <= self.collapsed_weight < 1:
-            raise ValueError(f"collapsed_weight must lie in [0, 1), got {self.collapsed_weight}")
+        below_one(self, "collapsed_weight")
         if not self.horizon_s > self.demonstrator_dt:
             raise ValueError(f"horizon_s must exceed demonstrator_dt, got {self.horizon_s}")
         if not self.hidden or min(self.hidden) < 1:
@@ -82,12 +79,12 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     train = demonstrate(s, rng, s.train_per_context)
     heldout = demonstrate(s, rng, s.heldout_per_context)
     model, losses = fit(s, train, seed, progress)
-    landscape = copy.deepcopy(model).double()  # the measurements below want more than single precision
+    landscape = copy.deepcopy(model).double()  # the measurements below need more than single precision
     wells, contexts = ThreeWells(s.alpha, s.sigma), all_contexts(s)
     analytic = wells.minima(contexts[0])
     if len(analytic) != len(CENTRES):
         raise ValueError(f"alpha and sigma must give three basins, got {len(analytic)} for {s.alpha}, {s.sigma}")
-    analytic = analytic[np.linalg.norm(CENTRES[:, None] - analytic, axis=-1).argmin(axis=-1)]  # B1, B2, B3
+    analytic = analytic[nearest(analytic, CENTRES)]  # B1, B2, B3
     learned = [learned_minima(landscape, s, c) for c in contexts]
     rest = control(landscape, s, analytic[0], contexts[0])[-1]  # hold in B1 under c1, then switch to c2
     z = control(landscape, s, rest, contexts[1])  # [control steps + 1, 2]
@@ -121,7 +118,7 @@ def all_contexts(settings: Settings) -> np.ndarray:
 
 
 def demonstrate(settings: Settings, rng: np.random.Generator, per_context: int) -> Demonstrations:
-    """Random starts under every context, with the action the demonstrator settles on; N = 4 per_context."""
+    """Random starts under every context, with the action on which the demonstrator settles; N = 4 per_context."""
     s = settings
     c = np.repeat(all_contexts(s), per_context, axis=0)
     z0 = rng.uniform(-s.reach, s.reach, size=(len(c), 2))
@@ -175,18 +172,17 @@ def learned_minima(model: Potential, settings: Settings, c: np.ndarray) -> np.nd
 
     def hessian(z: np.ndarray) -> np.ndarray:
         h = 1e-5
-        columns = [(gradient(z + h * e) - gradient(z - h * e)) / (2 * h) for e in np.eye(2)]
-        return np.stack(columns, axis=-1)
+        return np.stack([(gradient(z + h * e) - gradient(z - h * e)) / (2 * h) for e in np.eye(2)], axis=-1)
 
     reach = settings.reach
-    # 300 steps of 0.02 are 6 s of the flow, against the 1 s in which the policy must have settled.
+    # 300 steps of 0.02 are 6 s of the flow; the policy must settle in 1 s.
     return find_minima(gradient, hessian, grid(reach, 17), step=0.02, steps=300, within=reach)
 
 
 def heldout_measured(
     model: Potential, settings: Settings, heldout: Demonstrations, mean_action: np.ndarray
 ) -> list[Measured]:
-    """The loss on unseen starts, and how much of it is starts beside a ridge that end in the wrong basin."""
+    """The loss on unseen starts, and the share of starts, those beside a ridge, that end in the wrong basin."""
     z0, c, action = heldout
     with torch.no_grad():
         predicted = act(model, settings, torch.from_numpy(z0), torch.from_numpy(c)).numpy()
@@ -202,7 +198,7 @@ def heldout_measured(
 
 
 def basin_measured(analytic: np.ndarray, learned: list[np.ndarray]) -> list[Measured]:
-    """The basins under c1 beside the demonstrator's, then what each collapsed context removes."""
+    """The basins under c1 compared with the demonstrator's, then what each collapsed context removes."""
     distance = distances_to_match(analytic, learned[0])
     measured = [
         Measured("c1", "basins", len(learned[0])),
@@ -220,25 +216,22 @@ def basin_measured(analytic: np.ndarray, learned: list[np.ndarray]) -> list[Meas
 
 
 def switch_measured(z: np.ndarray, learned: np.ndarray, b2: np.ndarray, tolerance: float) -> list[Measured]:
-    """After how many control steps the trajectory z [T, 2] stays by the learned B2; nan if never, or none exists."""
+    """After how many control steps z [T, 2] stays near the learned B2; nan if it does not, or without that basin."""
     steps = final_distance = float("nan")
     candidates = learned[np.linalg.norm(learned - b2, axis=-1) < SAME_BASIN]
     if len(candidates):
         distance = np.linalg.norm(z[:, None] - candidates, axis=-1).min(axis=1)  # [T]
-        outside = np.flatnonzero(distance > tolerance)
-        arrived = int(outside[-1]) + 1 if len(outside) else 0
-        steps = float(arrived) if arrived < len(z) else float("nan")
-        final_distance = float(distance[-1])
+        steps, final_distance = steps_to_converge(distance, tolerance), float(distance[-1])
     return [
         Measured("switch", "control_steps", steps),
         Measured("switch", "reached", float(not np.isnan(steps))),
-        Measured("switch", "ends_in", 1 + int(np.linalg.norm(z[-1] - CENTRES, axis=-1).argmin())),
+        Measured("switch", "ends_in", 1 + int(nearest(CENTRES, z[-1]))),
         Measured("switch", "final_distance", final_distance),
     ]
 
 
 def distances_to_match(analytic: np.ndarray, learned: np.ndarray) -> np.ndarray:
-    """The distance [3] of every analytic minimum to a learned one of its own; nan where none is left for it."""
+    """The distance [3] of every analytic minimum to the learned one that is matched with it; nan where none is left."""
     cost = np.linalg.norm(learned[:, None] - analytic, axis=-1)  # [learned, analytic]
     i, j = linear_sum_assignment(cost)
     distance = np.full(len(analytic), np.nan)
@@ -247,7 +240,7 @@ def distances_to_match(analytic: np.ndarray, learned: np.ndarray) -> np.ndarray:
 
 
 def control(model: Potential, settings: Settings, start: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The action after every control step [max_control_steps + 1, 2], the start included."""
+    """The start and the action after every control step: [max_control_steps + 1, 2]."""
     with torch.no_grad():
         z = [torch.from_numpy(start)[None]]
         for _ in range(settings.max_control_steps):

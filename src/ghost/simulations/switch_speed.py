@@ -1,21 +1,22 @@
 """Switching speed: Euler steps on the tilted double well against a GRU-like update, after c = 0 -> c = 1.
 
-A control step is n Euler steps (Ghost) or one update h <- (1 - α) h + α μ_B (GRU-like). Both start in Basin A
-of c = 0 and aim at Basin B of c = 1. `steps_to_converge` is the first control step from which on the distance
-to Basin B stays within the tolerance; nan if that does not happen within `max_steps`.
+A control step is n Euler steps (Ghost) or one update h <- (1 - α) h + α μ_B (GRU-like). Both start in Basin A of c = 0
+and aim at Basin B of c = 1. `steps_to_converge` is the first control step from which the distance to Basin B stays
+within the tolerance; it is nan if that does not happen within `max_steps`.
 
-The paper leaves the Euler step `dt` open. `run` scans dt and reports where the published step counts hold
-(`paper_triple`), where plain Euler is stable (`euler_stable`), which dt the published first ratio of 0.85
-implies (`published_first_ratio`), and where the smallest ratio falls on the published steps 4-5
-(`published_min_steps`; the scan ends at 1.2 times the limit of stability). With the paper's constants these
-are 0.136 to 0.182, below 0.197, 0.0945, and from 0.197 on, where Euler no longer converges: no dt has all of
-them. The table takes 0.16, the middle of the first interval rounded to 0.01, because the step counts are the
-claim; the ratios then come out as they do.
+The paper does not give the Euler step `dt`. So `run` scans dt and reports four ranges. With the paper's constants:
+- `paper_triple`, where the published step counts hold: 0.136 to 0.182;
+- `euler_stable`, where plain Euler is stable: below 0.197;
+- `published_first_ratio`, the dt that the published first ratio of 0.85 implies: 0.0945;
+- `published_min_steps`, where the smallest ratio falls on the published steps 4-5: from 0.197 on, where Euler no longer
+  converges. The scan ends at 1.2 times the limit of stability.
+No dt has all of them. The study takes 0.16, the middle of the first range rounded to 0.01, because the step counts are
+the claim. The ratios follow from it.
 
-What the formulas say about the published ratios: the exact flow contracts at the rate 4 stiffness (z² + z
-z_B + z_B² - d²), which is smallest at -z_B/2 and largest at Basin B itself. So the ratio rises after the
-first step before it falls, and the contraction is fastest inside the basin: a ratio that rises again at the
-end is Euler overshooting (dt > 1/U''(z_B)), not the basin's quadratic neighbourhood.
+About the published ratios the formulas say this: the exact flow contracts at the rate
+4 stiffness (z² + z z_B + z_B² - d²), which is smallest at -z_B/2 and largest at Basin B. So the ratio rises after the
+first step before it falls, and the contraction is fastest inside the basin. A ratio that rises again at the end comes
+from Euler overshooting (dt > 1/U''(z_B)), not from the quadratic neighbourhood of the basin.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ghost.dynamics.integrators import rollout
+from ghost.dynamics.integrators import rollout, steps_to_converge
 from ghost.dynamics.potentials import DoubleWell
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
+from ghost.runs.settings import positive
 
 
 @dataclass(frozen=True)
@@ -47,22 +49,15 @@ class Settings:
     published_min_steps: tuple[int, ...]  # the Euler steps at which the paper has its smallest ratio
 
     def __post_init__(self) -> None:
-        for name in ("stiffness", "tilt", "d", "dt", "tolerance", "scan_resolution"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        positive(self, "stiffness", "tilt", "d", "dt", "tolerance", "scan_resolution")
         if not self.euler_steps or min(self.euler_steps) < 1:
             raise ValueError(f"euler_steps must hold positive step counts, got {self.euler_steps}")
         if not self.gru_alphas or not all(0 < alpha < 1 for alpha in self.gru_alphas):
             raise ValueError(f"gru_alphas must lie between 0 and 1, got {self.gru_alphas}")
         if len(self.published_steps) != len(self.euler_steps):
-            raise ValueError(
-                f"published_steps must have one entry per euler_steps, got {self.published_steps} "
-                f"for {self.euler_steps}"
-            )
+            raise ValueError(f"published_steps must match euler_steps {self.euler_steps}, got {self.published_steps}")
         if self.profile_steps < max(self.published_min_steps):
-            raise ValueError(
-                f"profile_steps must reach published_min_steps {self.published_min_steps}, got {self.profile_steps}"
-            )
+            raise ValueError(f"profile_steps must reach {max(self.published_min_steps)}, got {self.profile_steps}")
         if self.max_steps < max(self.published_steps):
             raise ValueError(f"max_steps must reach published_steps, got {self.max_steps}")
         if len(DoubleWell(self.stiffness, self.tilt, self.d).minima(1.0)) != 1:
@@ -70,7 +65,7 @@ class Settings:
 
 
 def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
-    """Nothing here is random: the seed is part of every experiment's signature."""
+    """Nothing here is random. The seed is part of every simulation's signature."""
     s = settings
     well = DoubleWell(s.stiffness, s.tilt, s.d)
     basin_a, basin_b = float(well.minima(0.0)[0]), float(well.minima(1.0)[0])
@@ -111,7 +106,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         ]
         arrays |= {f"{name}/distance": gru, f"{name}/ratio": ratio}
 
-    # How much of this hangs on dt?
+    # How much of this depends on dt?
     dts = np.arange(1, int(1.2 * stable_dt / s.scan_resolution) + 1) * s.scan_resolution
     counts = np.empty((len(dts), len(s.euler_steps)))
     min_step = np.empty(len(dts))
@@ -143,19 +138,12 @@ def ghost_distances(well: DoubleWell, dt: float, euler_steps: int) -> np.ndarray
     return np.asarray(np.abs(z - target))
 
 
-def steps_to_converge(distance: np.ndarray, tolerance: float) -> float:
-    """The first index from which on `distance` stays within `tolerance`; nan if it is outside at the end."""
-    outside = np.flatnonzero(distance > tolerance)
-    after = int(outside[-1]) + 1 if len(outside) else 0
-    return float(after) if after < len(distance) else float("nan")
-
-
 def contraction_ratios(distance: np.ndarray) -> np.ndarray:
-    """d_t / d_{t-1}, one shorter than `distance`; nan once d_{t-1} is so small that rounding would show."""
+    """d_t / d_{t-1}, one fewer than `distance`; nan once d_{t-1} is so small that rounding would show."""
     return np.asarray(distance[1:] / np.where(distance[:-1] > 1e-9, distance[:-1], np.nan))
 
 
 def interval(condition: str, dts: np.ndarray) -> list[Measured]:
-    """The ends of the scanned dts that qualified, and how many did: fewer than the ends imply means gaps."""
+    """The ends of the scanned dts that qualified, and their number. A smaller number than the ends imply means gaps."""
     lowest, highest = (float(dts[0]), float(dts[-1])) if len(dts) else (float("nan"), float("nan"))
     return [Measured(condition, "dt_lowest", lowest, len(dts)), Measured(condition, "dt_highest", highest, len(dts))]

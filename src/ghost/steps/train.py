@@ -70,7 +70,7 @@ def teach(run: Run, samples: Samples) -> Tensor:
         raise GhostError(f"{run.name}: the teacher was trained for {teacher.sizes}, the samples have {samples.sizes}")
     generator = torch.Generator(samples.device).manual_seed(0)  # one teacher for all seeds
     with torch.no_grad():
-        return torch.cat([teacher.act(batch, generator) for batch in samples.chunks(samples.rows())])
+        return torch.cat([teacher.act(batch, generator) for batch in samples.chunks(samples.places())])
 
 
 if __name__ == "__main__":

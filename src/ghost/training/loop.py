@@ -140,7 +140,7 @@ class Fit:
             raise GhostError(f"{module.__name__}: {error}") from None
         self.order = torch.Generator(samples.device).manual_seed(order)
         self.noise = torch.Generator(samples.device).manual_seed(noise)
-        self.rows, self.validation_rows = self._hold_back(held_back)
+        self.places, self.validation_places = self._hold_back(held_back)
         self.names, self.parameters = zip(*self.decoder.named_parameters(), strict=True)
         self.first = [torch.zeros_like(p) for p in self.parameters]  # Adam's moments
         self.second = [torch.zeros_like(p) for p in self.parameters]
@@ -179,13 +179,13 @@ class Fit:
         sums = {name: torch.zeros((), device=self.samples.device) for name in ("loss", *self.terms)}
         self.decoder.train()
         self.samples.prepare(self.decoder, self.noise, self.epochs_run / t.epochs)
-        order = torch.randperm(len(self.rows), generator=generator, device=self.samples.device)
-        for rows in torch.split(self.rows[order], t.batch_size):
-            for name, value in self.step(self.samples.batch(rows), weights).items():
-                sums[name] += value * len(rows)
+        order = torch.randperm(len(self.places), generator=generator, device=self.samples.device)
+        for places in torch.split(self.places[order], t.batch_size):
+            for name, value in self.step(self.samples.batch(places), weights).items():
+                sums[name] += value * len(places)
         for name, value in sums.items():
-            self.curves[name].append(value.item() / len(self.rows))
-        if len(self.validation_rows):
+            self.curves[name].append(value.item() / len(self.places))
+        if len(self.validation_places):
             self.curves["validation"].append(self.validate())
             if np.argmin(self.curves["validation"]) == self.epochs_run - 1:
                 self.best = copy.deepcopy(self.decoder.state_dict())
@@ -223,17 +223,17 @@ class Fit:
         generator = torch.Generator(self.samples.device).manual_seed(0)
         total = 0.0
         with torch.no_grad():
-            for batch in self.samples.chunks(self.validation_rows):
+            for batch in self.samples.chunks(self.validation_places):
                 error = masked_mse(self.decoder.act(batch, generator), batch.action, batch.action_mask)
                 total += error.item() * len(batch)
-        return total / len(self.validation_rows)
+        return total / len(self.validation_places)
 
     def weights(self) -> dict[str, Tensor]:
         """The result: the last weights, or those of the best epoch where samples were held back."""
         return self.best or self.decoder.state_dict()
 
     def outcome(self) -> Outcome:
-        n = len(self.rows)
+        n = len(self.places)
         best = int(np.argmin(self.curves["validation"])) if self.best else self.epochs_run - 1
         rows = [
             Measured("train", "loss", self.curves["loss"][best], n),
@@ -248,12 +248,12 @@ class Fit:
             Measured("model", "parameters", sum(p.numel() for p in self.parameters)),
         ]
         if self.best:
-            rows.append(Measured("validation", "mse", self.curves["validation"][best], len(self.validation_rows)))
+            rows.append(Measured("validation", "mse", self.curves["validation"][best], len(self.validation_places)))
         arrays = {f"training/{name}": np.array(curve) for name, curve in self.curves.items() if any(curve)}
         return Outcome(rows, arrays, (MODEL,))
 
     def _hold_back(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Training and validation rows: whole episodes are held back where the split is by episode, else samples."""
+        """Training and validation samples: whole episodes are held back where the split is by episode, else samples."""
         n, share = len(self.samples), self.training.validation_share
         groups = self.samples.episode if self.training.split == "episode" else np.arange(n)
         names = np.unique(groups)
@@ -261,9 +261,9 @@ class Fit:
         held_back = np.isin(groups, chosen)
         if share and not 0 < held_back.sum() < n:
             raise GhostError(f"validation_share = {share} of {len(names)} leaves nothing to train or to validate on")
-        rows = self.samples.rows()
-        mask = torch.from_numpy(held_back).to(rows.device)
-        return rows[~mask], rows[mask]
+        places = self.samples.places()
+        mask = torch.from_numpy(held_back).to(places.device)
+        return places[~mask], places[mask]
 
     def _noisy(self, batch: Batch) -> Batch:
         def noisy(x: Tensor) -> Tensor:
@@ -274,7 +274,7 @@ class Fit:
     def _rate(self) -> float:
         """The learning rate of the next update."""
         t = self.training
-        total = t.epochs * math.ceil(len(self.rows) / t.batch_size)
+        total = t.epochs * math.ceil(len(self.places) / t.batch_size)
         done = min(1.0, self.steps[0].item() / total)
         return t.learning_rate * (t.final_rate + (1 - t.final_rate) * (1 + math.cos(math.pi * done)) / 2)
 
