@@ -16,6 +16,7 @@ from ghost.audit.code_lines import Line, function_line, metric_line
 from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
+from ghost.report.appendix import unpaired
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.records import Run
 from ghost.study import ARTEFACTS
@@ -144,7 +145,7 @@ def _about(cell: Record) -> list[str]:
         ("value", display(cell)),
         ("unrounded", "" if cell["value"] is None else repr(cell["value"])),
         ("interval", interval),
-        ("n", str(cell["n"])),
+        ("n", "; ".join([str(cell["n"]), *unpaired(cell)])),
         ("sha256", cell["sha256"] or ""),
         *(("published", text) for text in published),
     ]
@@ -155,7 +156,7 @@ def _code(build: Build, cell: Record) -> list[str]:
     """Where the cell is declared, its estimator, what this is applied to, and the line that computes that."""
     artefact, _, name = cell["id"].partition("/")
     declared = [c for a in ARTEFACTS if a.id == artefact for c in a.cells if c.name == name]
-    lines = _lines("declared", getattr(declared[0], "declared", "") if declared else "")
+    lines = _lines("declared", declared[0].declared if declared else "")
     estimator = function_line("ghost.report.estimators", cell["estimator"])
     lines += _lines("estimator", f"{cell['estimator']}, {estimator.where}" if estimator else cell["estimator"])
     if cell["estimator"] == "module":

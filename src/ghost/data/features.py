@@ -1,6 +1,6 @@
 """The feature cache: what a frozen backbone made of samples of a data set, so that decoders train without it.
 
-N samples, T tokens, D token width, H horizon. Written by `python -m ghost.steps.cache_features`, opened by the training with
+N samples, T tokens, D token width, H horizon. The step `cache_features` writes it, the training opens it with
 
     cache = FeatureCache.open(Path("data/laptop/runs/dual_arm_features/manifest.json"))
     train, test = cache.split("sample")  # or "episode"

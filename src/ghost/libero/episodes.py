@@ -2,8 +2,8 @@
 
 An episode is a task and a trial; a misdirected one begins with the instruction of another task. Trial k starts from the
 held-out init state 40 + k mod 10, with seeds of its own for the environment and the policy. So all policies meet the
-same trials, and the same trial gives the same episode in any process. LIBERO's own check decides about success, and an
-episode ends when the check first holds, as in LIBERO's evaluation; `settled` says whether it still holds a second later.
+same trials, and the same trial gives the same episode in any process. LIBERO's own check decides about success. An
+episode ends when the check first holds, as in LIBERO's evaluation; `settled` says whether it holds a second later, too.
 """
 
 from __future__ import annotations

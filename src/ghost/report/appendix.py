@@ -73,7 +73,14 @@ def _about(cell: Mapping[str, Any]) -> str:
     runs = f"runs {', '.join(run[:8] for run in cell['runs'])}" if cell["runs"] else "no run: read from the code"
     what = " ".join(filter(None, (computed, versus(cell))))
     behind = f"{cell['experiment']}: {runs}" if cell["experiment"] else runs
-    return "; ".join([what, f"n = {cell['n']}", behind, *doubts(cell)])
+    return "; ".join([what, f"n = {cell['n']}", *unpaired(cell), behind, *doubts(cell)])
+
+
+def unpaired(cell: Mapping[str, Any]) -> list[str]:
+    """The seeds that a comparison leaves out, because only one of its two experiments has them."""
+    return (
+        [f"without the seeds {', '.join(map(str, cell['unpaired']))}, which have no pair"] if cell["unpaired"] else []
+    )
 
 
 def _broken(text: str) -> str:

@@ -234,7 +234,7 @@ class Driver:
         return {"run_id": kept.address, "seed": seed, "files": files}
 
     def find(self, record: Mapping[str, Any]) -> Kept | None:
-        """A finished run: among the units, or in its folder alone, as after `dvc pull`; then it becomes a unit again."""
+        """A finished run: among the units, or in its folder, as after `dvc pull`; then it becomes a unit again."""
         store, known, folder = self.job.store, identity(record), self.job.folder / f"seed{record['seed']}"
         found = store.find(self.job.step, known)
         if found is not None or not (folder / RECORD).is_file():

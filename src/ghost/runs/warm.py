@@ -1,4 +1,4 @@
-"""Start a step warm: `python -m ghost.runs.warm ghost.steps.train --row ...` does what `python -m ghost.steps.train --row ...` does.
+"""Start a step fast: `python -m ghost.runs.warm ghost.steps.train ...` does as `python -m ghost.steps.train ...`.
 
 Importing torch takes longer than most of our jobs. So `snakemake` on one machine starts one process that imports the
 heavy libraries, none of our own modules, and forks once per job; the command above hands its arguments, environment and

@@ -3,8 +3,8 @@
 An evaluation with seed s looks at the models that were trained with seed s, so the runs of two evaluations are pairs
 when their seeds agree. The experiment's module has `Settings` and
 `evaluate(settings, cache, decoders, *, seed, progress) -> Outcome`. It stands apart from the training, so that a new
-metric retrains nothing. It needs the feature cache first, then the trained models; a module with `FEATURES = False` lets
-agents act in a world and needs no cache.
+metric retrains nothing. It needs the feature cache first, then the trained models. A module with `FEATURES = False`
+lets agents act in a world and needs no cache.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Make demonstrations, one data set per seed.
 
-The experiment's module has `Settings` and `make(settings, *, seed, folder) -> Outcome | Split`, which writes a data set in
-LeRobot's format into `folder`/dataset and names its files, or returns trajectories as arrays
+The experiment's module has `Settings` and `make(settings, *, seed, folder) -> Outcome | Split`, which writes a data
+set in LeRobot's format into `folder`/dataset and names its files, or returns trajectories as arrays
 (`ghost.data.trajectories`). Where the result depends on files from elsewhere, `world()` returns them with their `facts`
 and `stand_ins`, such as LIBERO's assets.
 """

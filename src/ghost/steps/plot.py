@@ -1,7 +1,7 @@
-"""Draw one figure: `python -m ghost.steps.plot --label switch_speed --manifests ... --out figures/switch_speed`.
+"""Draw one figure.
 
-`ghost.report.plots.<label>` has `draw(runs) -> Figure`. Written are .pdf and .png, and with `--pgf` the .pgf that the report
-typesets in its own font (matplotlib's pgf backend, which asks LaTeX for the size of each text).
+`ghost.report.plots.<label>` has `draw(runs) -> Figure`. The step writes .pdf and .png, and with `--pgf` the .pgf that
+the report typesets in its own font (matplotlib's pgf backend, which asks LaTeX for the size of each text).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bring what `make bench` measured last into the report, as a run.
 
 Benchmarks need a quiet machine and ten minutes, so the pipeline does not run them. It reads their files, which are kept
-in the repository. The run has the median ratio of each line with its quartiles, our value and the goal; where time grows
-with size, the exponent of a power law is fitted.
+in the repository. The run has the median ratio of each line with its quartiles, our value and the goal; where time
+grows with size, the exponent of a power law is fitted.
 """
 
 from __future__ import annotations

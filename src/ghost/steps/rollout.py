@@ -1,7 +1,7 @@
 """Let trained decoders act in LIBERO-10, once per seed.
 
-The experiment needs the feature cache, whose backbone the policy sees with, and the training. A run with seed s acts with
-the decoder that was trained with seed s; an ensemble is one run with all of them. An episode is a unit of work
+The experiment needs the feature cache, whose backbone the policy sees with, and the training. A run with seed s acts
+with the decoder that was trained with seed s; an ensemble is one run with all of them. An episode is a unit of work
 (`ghost.libero.episodes`); a crash of the simulator ends the step.
 
     episodes.csv    a line per episode with its seeds, steps, success and phases (one per plan)

@@ -56,6 +56,7 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
         "value": estimate.value,
         "interval": estimate.interval,
         "n": estimate.n,
+        "unpaired": estimate.unpaired,
         "sha256": estimate.sha256,
         "runs": [run.run_id for run in behind],
         "reduced": any(record["reduced"] for record in records),

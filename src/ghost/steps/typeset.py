@@ -1,6 +1,6 @@
-"""The report: `python -m ghost.steps.typeset --main paper/main.tex --figures figures --generated paper/generated --out ...`.
+"""Typeset the report.
 
-A typed number in its text is refused first (ghost.report.lint): every number in the PDF answers for itself.
+A typed number in its text is refused first (ghost.report.lint), so every number in the PDF has runs behind it.
 """
 
 from __future__ import annotations
