@@ -1,7 +1,5 @@
 """`ghost`: the command line for people. Snakemake runs the steps of the pipeline as `python -m ghost.steps.<step>`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

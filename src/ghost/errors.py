@@ -1,7 +1,5 @@
 """Errors that a user can mend: one line that names what is wrong and what would be right, no traceback."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import sys

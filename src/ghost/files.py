@@ -1,7 +1,5 @@
 """Files that are whole or absent: atomic writing, hashing, and paths that stay inside their folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

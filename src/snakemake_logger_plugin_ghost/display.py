@@ -1,7 +1,5 @@
 """The live display: a line for the whole run, and one for each running job, with a bar if its log shows progress."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -3,8 +3,6 @@
 Times are seconds since the epoch, as in log records and file times.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -12,8 +12,6 @@ distribution over three moves along each axis has six outputs, so there are four
 parameters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Actions with one of `bins` values along each axis, evenly spaced from -1 to 1, for the agents that draw moves."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 

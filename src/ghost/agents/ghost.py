@@ -9,8 +9,6 @@ It has no memory: its next action depends on where it is and on the goal. E is l
 width. U has two hidden layers and b has one, as in `ghost.decoders.ghost`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ acting needs one new token: a ring keeps the keys and values of the last W steps
 step compute the same function (a test compares them).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

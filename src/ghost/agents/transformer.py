@@ -5,8 +5,6 @@ vectors of width 128: the embeddings of observation and context (5), last action
 positions and the last normalisation (2). The paper gives no heads; we take 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

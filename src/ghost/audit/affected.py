@@ -1,7 +1,5 @@
 """The way back: from a run, seed, host, GPU, commit or file to every cell, figure and sentence that rests on it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

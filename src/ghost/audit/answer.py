@@ -1,7 +1,5 @@
 """What `ghost audit` prints: text or JSON, and its exit code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ghost.audit import affected, compare, lookup

@@ -4,8 +4,6 @@ The zip is an RO-Crate (ghost.audit.crate). The same build gives the same bytes.
 their sha256 stand in the records.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

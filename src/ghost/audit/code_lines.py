@@ -3,8 +3,6 @@
 Lines are found in the syntax trees of the files that are there now; nothing is imported.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """`ghost audit --diff A B`: which cells differ between two builds, and what differs in the runs behind them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

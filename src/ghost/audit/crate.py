@@ -5,8 +5,6 @@ it is computed from. Files that the crate holds are data entities; larger ones t
 are named with their sha256.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

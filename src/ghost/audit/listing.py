@@ -1,7 +1,5 @@
 """`ghost list`: everything that has a name, a line each: experiments, figures, tables, decoders, steps."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from itertools import zip_longest

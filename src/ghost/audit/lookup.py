@@ -3,8 +3,6 @@
 A cell can be named by its id, by the beginning of ids, or by the number itself as the PDF prints it.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable

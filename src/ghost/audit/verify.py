@@ -12,8 +12,6 @@
 A problem names the file and what is wrong. Nothing is repaired: `snakemake all` does that.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

@@ -8,8 +8,6 @@ The backbone must fit the `sizes` of a sample. `runs` are the runs that it needs
 `encode` depends on nothing but its arguments: the same observations give the same tokens, in any order, in any batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -9,8 +9,6 @@ What is drawn depends on the seed and the step alone. A killed run goes on from 
 weights of the head are float32 and it computes in bfloat16.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

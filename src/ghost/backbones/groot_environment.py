@@ -5,8 +5,6 @@ on GPUs, groot-cpu.lock for the tests. Our modules import lerobot and transforme
 imported in our environment as well.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """The files of a GR00T N1.5 checkpoint and of Eagle's processor: finding, checking, reading and hashing them."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import re

@@ -12,8 +12,6 @@ together with the hand's pose and a random vector for the words. It knows neithe
 already, nor the future. Token 0 has all of it, tokens 1 and 2 a part of the task each, the rest one word each.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ observation.scene.* columns at that time step: neither the joints, nor the futur
 Its run: `python -m ghost.steps.cache_features --row '{...}' --needs .../manifest.json --out .../manifest.json`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

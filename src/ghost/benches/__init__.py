@@ -5,8 +5,6 @@ times. The result is the ratio of each pair, with its median and quartiles. A be
 `measure(place) -> list[Pair]`; its pairs are a file of `data/bench/`, which the report reads.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

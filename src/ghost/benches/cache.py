@@ -9,8 +9,6 @@ bounded        memory that a process takes (without the mapped pages, which the 
                10 GB, against after 1 GB
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict

@@ -8,8 +8,6 @@ audit             `ghost audit` of one cell among a hundred times as many cells,
 end_to_end/<part> set-up, compute and typesetting, each against all three
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

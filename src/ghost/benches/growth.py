@@ -6,8 +6,6 @@ seeds/<n>      an epoch of n seeds, one after the other as a job trains them
 episodes/<n>   n episodes of LIBERO under the same actions
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -9,8 +9,6 @@
 Where there is a GPU, the eager decoders run on it.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from functools import partial

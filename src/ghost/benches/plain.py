@@ -6,8 +6,6 @@
 same way, so they must end with the same loss.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ success/alike    pairs with the same outcome, against all pairs
 dark_room        environment steps a second of the Dark Room, in batches, against one at a time
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context

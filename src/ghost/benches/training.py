@@ -9,8 +9,6 @@ seeds             one job that trains five seeds, against one process per seed o
 seeds/loss        the last losses of the two, which must agree
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verdicts in the report: a table of counts, and an entry for every claim, to which published numbers link."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

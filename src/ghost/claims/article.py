@@ -9,8 +9,6 @@ A number is a run of digits with its separators, or a word from two to twenty. T
 PDF does not see as a number: comments, labels, citations, lengths and column specifications.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import re

@@ -4,8 +4,6 @@ Arithmetic, comparisons, `and`, `or`, `not`, lists, subscripts and calls of name
 The caller gives names and functions their meaning: a setting of the study, a number of the article, a cell of ours.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Mapping

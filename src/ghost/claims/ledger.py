@@ -12,8 +12,6 @@ Ways to judge: exact (counts, settings, formulas), statistical (averages over ru
 of 0.05), hardware (times: only on the same device), premise (nothing to reproduce).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ghost claims`: all verdicts as a table, or one verdict with its reasons."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

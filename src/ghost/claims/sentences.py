@@ -4,8 +4,6 @@ In the text such a sentence is \holds{<id>}{...}. If the cells do not support it
 camera-ready build refuses it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

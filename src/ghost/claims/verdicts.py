@@ -14,8 +14,6 @@ of one model). A published number without a spread is taken as exact. This is to
 so.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import re

@@ -4,8 +4,6 @@ The goal jumps every few steps, so that an episode is not mostly standing still.
 an agent sees how to come back. The move to learn (`target`) is always the right one. Nothing here is a stand-in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

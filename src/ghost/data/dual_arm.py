@@ -24,8 +24,6 @@ meta/normalisation.json has the raw values of -1 and 1: for joints the smallest 
 grippers and lift their travel. `way/*` in meta/episodes hold the hidden choices, for tests and plots only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

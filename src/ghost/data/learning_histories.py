@@ -12,8 +12,6 @@ Q-learning was tried first. It has nine moves to try in each of 400 cells, so an
 learnt: only 8 % of the learners stood on the goal in the last 50 steps.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

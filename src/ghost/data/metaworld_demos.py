@@ -8,8 +8,6 @@ The observations are those that agents see (`ghost.environments.metaworld.featur
 The rewards are a tenth of Meta-World's own, so that they are of order one. Nothing here is a stand-in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -6,8 +6,6 @@ GR00T N1.5 has them; meta/normalisation.json holds the raw values of -1 and 1. S
 out. Videos are linked where the file system can, else copied.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A sample's place is its position among the chosen samples, 0 to n - 1. It is not its index in the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 

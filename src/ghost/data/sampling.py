@@ -3,8 +3,6 @@
 Letters: N samples, H horizon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

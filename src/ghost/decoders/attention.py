@@ -1,7 +1,5 @@
 """Multi-head attention for the Transformer and the DiT. B samples, Q queries, T keys, d model width."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -6,8 +6,6 @@ linear map 128 -> 1 with a bias. With these widths the count of parameters is ex
 SiLU; the paper names SiLU for the potential only.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

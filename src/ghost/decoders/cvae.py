@@ -7,8 +7,6 @@ The Gaussians have diagonal covariance. q sees the demonstrated chunk with zeros
 2,117,089 parameters (2.1M published). The paper gives neither d_z nor the weight of the KL term.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

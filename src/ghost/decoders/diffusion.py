@@ -11,8 +11,6 @@ cites Consistency Policy, which distils a diffusion teacher. But it speaks of si
 so both terms learn from the data here. At these widths it has 2,165,601 parameters (2.2M published).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

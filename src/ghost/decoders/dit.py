@@ -14,8 +14,6 @@ so one set is used; the others are there because the published head has them. At
 dropout follows every attention and feed-forward block, where the original nests two.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@ state reaches them through a second encoder 64 -> 512 -> 64: with it the count i
 compressor and the readout. It does not act on U or b, because every step of one flow must see the same landscape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -17,8 +17,6 @@ chunks and starts as the mean of its two inputs. The variants of the attractor, 
 The paper names these variants without formulas. The formulas are ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ before the oldest of the last `window` chunks. If h is carried through a whole e
 training has shown, and nearly every episode fails. At the paper's widths it has 3.9M parameters.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

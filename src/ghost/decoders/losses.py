@@ -3,8 +3,6 @@
 The training loop sums them, weighted: (1 - d) bc + d distillation + λ_c(epoch) contrastive + 0.01 basin + ...
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

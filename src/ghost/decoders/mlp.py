@@ -5,8 +5,6 @@
 The paper says "direct mapping" and 2.1M parameters. These widths, with Ghost's encoders, give 2,084,193.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@
 At the paper's widths it has 1.4M parameters, as published.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

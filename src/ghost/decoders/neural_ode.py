@@ -6,8 +6,6 @@ f is one MLP 192 -> 512 -> 512 -> 64 in place of -∇U + b. There is no potentia
 paper's widths it has 2,216,417 parameters (2.2M published).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

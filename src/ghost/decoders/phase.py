@@ -6,8 +6,6 @@ sees the head's probabilities in training too, never the true phase, because nob
 paper does not say how its decoders infer the phase.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

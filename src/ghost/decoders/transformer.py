@@ -8,8 +8,6 @@ It has no CVAE encoder, unlike ACT: the paper lists the CVAE as another decoder.
 parameters (2.0M published). The paper gives no width, depth or heads.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The two steps that move a latent state, for numpy arrays and torch tensors, and when a trajectory has arrived."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 

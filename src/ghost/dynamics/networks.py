@@ -7,8 +7,6 @@ The gradient of U is written out by hand, as a backward chain through the layers
 pass: inference runs it without autograd, and training differentiates through it as through any other layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise

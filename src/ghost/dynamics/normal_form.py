@@ -1,7 +1,5 @@
 """The saddle-node ghost in one dimension: how long a trajectory stays where a basin used to be (Lemma 1)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Shapes: z is [..., 2] (three wells) or [...] (double well). w [..., 3] are the w
 Leading axes broadcast, so the same call takes a grid, a trajectory or a single point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -24,8 +24,6 @@ The paper gives neither grid nor reward nor episode length. We inferred them fro
 So if an agent that knows the goal comes near the published latency, that is no evidence. How the agents compare is.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

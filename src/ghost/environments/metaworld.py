@@ -10,8 +10,6 @@ they are built, which takes minutes. Here a seed draws the variation at `reset`.
 The agents, which imitate them, see the same 39 numbers, centred, and some offsets between them (`features`).
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -12,8 +12,6 @@ We follow these along the flow z^(0..n) of each sample:
 The embedding is one t-SNE of the latents of a few samples per task, at all steps together.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

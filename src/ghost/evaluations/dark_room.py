@@ -11,8 +11,6 @@ are the same. A random walk acts too, and the shortest way, which no agent can b
     old_goal       the share of steps spent on the old goal from the jump until the new one is reached
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -12,8 +12,6 @@ memory is missing it is left out by itself. Its latency is then nan, shown as "u
 without memory.
 """
 
-from __future__ import annotations
-
 import importlib
 import time
 from collections.abc import Callable, Mapping

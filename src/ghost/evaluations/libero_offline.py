@@ -11,8 +11,6 @@ For Ghosts only:
 * `silhouette` of z* by task.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

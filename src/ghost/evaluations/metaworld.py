@@ -15,8 +15,6 @@ The experts themselves act too, and an agent that draws its actions uniformly. A
 asked at every observation along the agent's own path; its action is not taken from a recording.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -11,8 +11,6 @@ where this is largest. `share_of_training_mean` is the same for the one mean chu
 The figure shows the held-out chunk whose recorded actions move most. This choice does not look at any prediction.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run a decoder on held-out samples and compute its errors. n samples, H horizon, d_a action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -19,8 +19,6 @@ Compression: the paper prints 25.2x for Take_book and 3.9x for Tidy_conf_room an
 together), and `error_compression`, the error of predicting the task's mean chunk over the decoder's error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import permutations

@@ -7,8 +7,6 @@ user's cache folder. Records say which were used: the primitives are a stand-in,
 hash.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ directions that do not move the hand, the joints are drawn back to their posture
 50 ms. It is compiled because in numpy it would cost more than the physics.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

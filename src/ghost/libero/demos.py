@@ -8,8 +8,6 @@ success are left out. The sub-phase of the expert stands at each step in the col
 An attempt is a unit of work: a killed run goes on after the last finished one, and more attempts do only the new ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

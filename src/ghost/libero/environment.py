@@ -14,8 +14,6 @@ on task, init state, seed and actions alone.
 The seed places the fixtures: LIBERO moves them by about a centimetre at a reset, and an init state does not hold them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

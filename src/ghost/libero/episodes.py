@@ -6,8 +6,6 @@ same trials, and the same trial gives the same episode in any process. LIBERO's 
 episode ends when the check first holds, as in LIBERO's evaluation; `settled` says whether it holds a second later, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

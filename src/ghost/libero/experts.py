@@ -13,8 +13,6 @@ The hand is 20 cm wide along the fingers' axis, which decides most of the yaws. 
 fit LIBERO's own assets as well as the primitives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

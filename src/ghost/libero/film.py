@@ -4,8 +4,6 @@ The episode is played again from its seeds, so it ends as its row of `episodes.c
 code or libraries are others now, that is an error. Needs OpenGL: libegl1 or libosmesa6, and MUJOCO_GL=osmesa for that.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

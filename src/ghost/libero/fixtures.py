@@ -3,8 +3,6 @@
 Each function gives the next move from what is seen now, and None when it is done.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

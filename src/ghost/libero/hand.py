@@ -4,8 +4,6 @@ Yaw 0 has the fingers along the world's y. The hand points down. A tilt is about
 and offsets are in metres.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import IntEnum

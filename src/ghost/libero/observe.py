@@ -1,7 +1,5 @@
 """The columns that are recorded of a time step: the robot's own state, and what cameras would show of the scene."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ghost.data.lerobot import STATE

@@ -1,7 +1,5 @@
 """Pick and place by a scripted expert: how it grips each kind of thing, and how it brings a thing to its place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Several decoders make an ensemble: their chunks are averaged. The sub-phase that
 likely one of the (averaged) inferred probabilities; nothing privileged reaches it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ LIBERO's own meshes are 1 GB on a hub. The simulation needs little of them: name
 and mass that can be gripped and put down. The assets go below a folder, in the tree that LIBERO expects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring

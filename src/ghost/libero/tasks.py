@@ -1,7 +1,5 @@
 """The ten tasks of LIBERO-10, the names of the things in them, and what is seen of these at a time step."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The sizes were read off LIBERO's collision geometry. Its rings of boxes are ring
 cylinders.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ghost.libero.shapes import ORIGIN, Part, Room, Site, Thing, box, cylinder, joint, ring

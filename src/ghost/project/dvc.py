@@ -6,8 +6,6 @@ makes, so a clone with `dvc pull` lacks nothing. `persist` keeps DVC from deleti
 them. A build's settings are parameters (`dvc exp run -S`), measured numbers are metrics, figures are plots.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ workflow/envs/groot.yml is made in the same way from groot.lock beside it. That 
 packages are not installed here.
 """
 
-from __future__ import annotations
-
 import platform
 from importlib import metadata
 from pathlib import Path

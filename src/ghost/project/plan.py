@@ -5,8 +5,6 @@ recorded runs, or else those in Snakemake's own record of it. A job without any 
 limit; if its rule is light (it runs where Snakemake runs, not in the queue), it counts nothing.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ no longer notices an edited experiment. `ghost snapshot STAGE` copies the record
 files, to data/laptop/snapshots/<stage>.json; `ghost restore` verifies every file and writes the records back.
 """
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

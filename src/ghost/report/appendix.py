@@ -4,8 +4,6 @@ An entry has the value, the estimator, n, the runs and what is to be said agains
 command that rebuilds a figure or table stands at the head of its entries.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

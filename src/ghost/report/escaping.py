@@ -1,7 +1,5 @@
 """Text and numbers for LaTeX."""
 
-from __future__ import annotations
-
 import re
 
 SPECIAL = {

@@ -5,8 +5,6 @@ the runs of the experiment that the cell names as `against`. ESTIMATORS and COMP
 Most are a statistic of the runs' values and a way to show it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 The block stands between two comments in README.md. `ghost glance` writes it from a build, so nobody types a number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

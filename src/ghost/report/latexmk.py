@@ -1,7 +1,5 @@
 """Run LaTeX quietly in a scratch folder. A failure is one line with TeX's own first error."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

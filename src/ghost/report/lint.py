@@ -4,8 +4,6 @@ Left alone are comments, displayed equations, lengths, the arguments of labels, 
 and inside inline math sub- and superscripts, 0 and 1. A mathematical constant elsewhere is \const{2}.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

@@ -3,8 +3,6 @@
 snakemake all --config scale=paper camera_ready=true        `ghost ready` lists the obstacles
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ghost.audit.verify import verify

@@ -10,8 +10,6 @@ The paper uses normal theory, and so do these functions; the bootstrap is a chec
 computed (a spread from one run) is nan, never zero.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The two renderings of a table that the study declares: LaTeX for the report, plain data for the audit page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where and how a run happened. A record says it; the run's id does not depend on it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

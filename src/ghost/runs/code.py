@@ -6,8 +6,6 @@ the table, since a row reaches its step as a parameter, so that editing one row 
 and, for runs (`science`), the bookkeeping around them: a new field in the records must not retrain everything.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

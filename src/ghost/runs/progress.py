@@ -4,8 +4,6 @@ The line is for people who read the log; the live display (`snakemake_logger_plu
 running jobs and draws the last such line as a bar. So a step needs no channel of its own, on a cluster either.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

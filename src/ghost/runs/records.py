@@ -18,8 +18,6 @@ outputs are not part of it, so the same run has the same id on a laptop and on a
 is not part of it either.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import re

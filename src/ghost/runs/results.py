@@ -1,7 +1,5 @@
 """The result of a run: measured values, named arrays for figures, and other files that the run wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

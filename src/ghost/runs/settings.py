@@ -1,7 +1,5 @@
 """The settings of an experiment as dataclasses of the modules that use them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial

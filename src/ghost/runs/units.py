@@ -11,8 +11,6 @@ setting and back, and however the units are divided among jobs.
 The .json file is written last. A unit whose files are missing or changed is done again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

@@ -7,8 +7,6 @@ cluster's job, a user) gets a cold start and the same result. All stay in Snakem
 The warm process goes when Snakemake does, after its last job.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json

@@ -19,8 +19,6 @@ Where the speed peaks before the ridge (α = 0.13, σ = 0.59: dip 1.15 s, peak 3
 higher second peak follow, which the paper does not show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

@@ -10,8 +10,6 @@ There are three measurements. None of them uses the closed form that it is compa
 The passage through a finite window is shorter than the limit. The deviation shrinks with √μ / window.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

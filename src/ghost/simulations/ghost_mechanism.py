@@ -8,8 +8,6 @@ The edges of the ghost are exact: |U'| = delta where U' = 0 under the force h - 
 barrier that this weaker force leaves. The paper draws this figure and gives no constants.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -22,8 +22,6 @@ loss spiked and one of three seeds did not switch to B2. The third was run once 
 switch is conditioned on having seen failures.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 

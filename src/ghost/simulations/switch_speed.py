@@ -19,8 +19,6 @@ first step before it falls, and the contraction is fastest inside the basin. A r
 from Euler overshooting (dt > 1/U''(z_B)), not from the quadratic neighbourhood of the basin.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

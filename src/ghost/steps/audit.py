@@ -5,8 +5,6 @@ and the verdict on the published number. Whatever is shown stands in the page as
 only script that a browser will run is ours, named by its hash.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

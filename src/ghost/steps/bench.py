@@ -5,8 +5,6 @@ reference with its quartiles, and the goal. A ratio is a regression if it is wor
 than a quarter, and its nearer quartile is worse too. Regressions are listed, and the exit code is then 1.
 """
 
-from __future__ import annotations
-
 import importlib
 import tempfile
 from pathlib import Path

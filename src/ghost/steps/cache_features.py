@@ -7,8 +7,6 @@ finished shard, and several jobs may share the shards (`ghost.steps.cache_shards
 batch and the tokens of a shard.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path

@@ -4,8 +4,6 @@ One such job per GPU; then `ghost.steps.cache_features` finds every shard and wr
 same however many jobs share the work.
 """
 
-from __future__ import annotations
-
 from ghost.runs.driver import main
 from ghost.steps.cache_features import cache_features
 

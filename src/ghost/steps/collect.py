@@ -2,8 +2,6 @@
 `python -m ghost.steps.collect --cells ... --manifests ...`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The .pgf is the drawing itself, for the report; .pdf and .png are for everybody else.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -7,8 +7,6 @@ metric retrains nothing. It needs the feature cache first, then the trained mode
 lets agents act in a world and needs no cache.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import torch

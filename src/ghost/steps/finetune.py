@@ -4,8 +4,6 @@ The result is one folder with the checkpoint and its processor. The feature cach
 `steps: 0` the weights stay as they are and only the horizon is set. `ghost.backbones.finetuning` has the recipe.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

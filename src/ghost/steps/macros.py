@@ -10,8 +10,6 @@ and \ghost@built@<id> for each figure and table that exists. An unknown id is an
 links to its entry in provenance_entries.tex, a published one to its own in verdict_entries.tex; both are made here too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

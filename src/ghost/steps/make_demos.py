@@ -6,8 +6,6 @@ set in LeRobot's format into `folder`/dataset and names its files, or returns tr
 and `stand_ins`, such as LIBERO's assets.
 """
 
-from __future__ import annotations
-
 from ghost.runs.driver import Job, Plan, main
 
 

@@ -4,8 +4,6 @@ The source is a jupytext percent script, which reads its paths from GHOST_FEATUR
 one HTML page, the same bytes for the same inputs: cells have numbers for ids, and no time is recorded.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

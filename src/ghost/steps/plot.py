@@ -4,8 +4,6 @@
 the report typesets in its own font (matplotlib's pgf backend, which asks LaTeX for the size of each text).
 """
 
-from __future__ import annotations
-
 import importlib
 import tempfile
 from pathlib import Path

@@ -5,8 +5,6 @@ in the repository. The run has the median ratio of each line with its quartiles,
 grows with size, the exponent of a power law is fitted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ghost.benches import Pair, Settings, read_pairs, summaries

@@ -7,8 +7,6 @@ with the decoder that was trained with seed s; an ensemble is one run with all o
     episodes.csv    a line per episode with its seeds, steps, success and phases (one per plan)
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 import io

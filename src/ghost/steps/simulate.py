@@ -3,8 +3,6 @@
 The experiment's module has `Settings` and `run(settings, *, seed, progress) -> Outcome`.
 """
 
-from __future__ import annotations
-
 from ghost.runs.driver import Job, Plan, main
 from ghost.runs.progress import Progress
 

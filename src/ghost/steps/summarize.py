@@ -4,8 +4,6 @@ A cell is a line of JSON: id, what is shown, the unrounded value, unit, estimato
 n, the runs behind it, and whether it rests on a reduced scale or a stand-in.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

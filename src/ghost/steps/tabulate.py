@@ -1,7 +1,5 @@
 """A table in LaTeX: `python -m ghost.steps.tabulate --artefact tab:x --cells tab_x.jsonl --out tab_x.tex`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import tyro

@@ -5,8 +5,6 @@ The experiment's module is a decoder (`ghost.decoders.contract` describes the co
 teacher, whose first run acts on the training samples once, before the training.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -5,8 +5,6 @@ The experiment's module is an agent (`ghost.agents` describes the contract). Its
 needs nothing.
 """
 
-from __future__ import annotations
-
 from ghost.runs.driver import Job, Plan, main
 from ghost.training.loop import fit, read_training
 

@@ -3,8 +3,6 @@
 A typed number in its text is refused first (ghost.report.lint), so every number in the PDF has runs behind it.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

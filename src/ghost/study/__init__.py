@@ -15,8 +15,6 @@ To add an experiment: write src/ghost/simulations/<name>.py, add an `Experiment`
 table. To add a decoder: see `ghost.study.offline`.
 """
 
-from __future__ import annotations
-
 from ghost.errors import GhostError, did_you_mean
 from ghost.study import ablation, analytic, benchmarks, distillation, libero, multi_task, offline, switching
 from ghost.study.declarations import Artefact, Experiment, check

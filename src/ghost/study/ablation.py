@@ -1,7 +1,5 @@
 """One phase or two: Ghost with and without the second-order refinement, trained on a single task."""
 
-from __future__ import annotations
-
 from ghost.study.cells import compared, comparison, parameters, runs, settings, spread
 from ghost.study.declarations import Artefact, Cell, figure
 from ghost.study.offline import GHOST, offline_test, training

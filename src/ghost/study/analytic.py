@@ -1,7 +1,5 @@
 """The analytic experiments: switching speed, the diagnostic with its learned potential, dwell time, the mechanism."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The study holds the paper's own sizes; a build's file holds only what is smaller
 by comparison, and goes into the records and onto the PDF's stamp.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Short ways to declare the cells that many figures and tables have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

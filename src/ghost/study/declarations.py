@@ -1,7 +1,5 @@
 """The parts of the study: an experiment, a number of the report (a cell), a figure or table with its cells."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Ghost in the place of a diffusion transformer: the teacher, the decoder distilled from it, and what both cost."""
 
-from __future__ import annotations
-
 from ghost.study.ablation import DUAL
 from ghost.study.cells import mean, parameters, runs, settings
 from ghost.study.declarations import Artefact, Cell, Experiment, figure

@@ -4,8 +4,6 @@ With GR00T N1.5 the features need one more experiment, the checkpoint, fine-tune
 the features stays as it is, and does not know.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

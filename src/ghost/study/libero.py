@@ -1,7 +1,5 @@
 """LIBERO-10 in closed loop: demonstrations, eight policies, four variants of the attractor, their rollouts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

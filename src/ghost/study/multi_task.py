@@ -1,7 +1,5 @@
 """One Ghost for ten tasks: its errors, what a change of task does to it, and the attractors of its latent flow."""
 
-from __future__ import annotations
-
 from ghost.study.cells import mean, parameters, runs
 from ghost.study.declarations import Artefact, Cell, Tex, figure
 from ghost.study.offline import PLAIN, TASKS, TRAINED, evaluation

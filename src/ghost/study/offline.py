@@ -3,8 +3,6 @@
 To add a decoder: write src/ghost/decoders/<module>.py, then a line in COMPARED.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Which seeds each experiment runs with."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from itertools import count

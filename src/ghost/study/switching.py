@@ -1,7 +1,5 @@
 """Goals and tasks that change while an agent acts: the Dark Room and Meta-World."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ghost.study import seeds

@@ -11,8 +11,6 @@ here an experiment. A cell without a name gets <row>/<column>, or what `named` s
 sets otherwise is a `Tex`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ decoder = load_decoder(run)        # of a run that `python -m ghost.steps.train`
 actions = decoder.act(batch, generator)
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ decoder that carries something from chunk to chunk has it as a further input `me
 begins, and output `next_memory`. The file's metadata name its run. It is written if its actions agree with ours.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 from pathlib import Path

@@ -5,8 +5,6 @@ one thread computes, since sums that are split over threads round differently. A
 file; a killed run goes on from there to the same bytes.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import os

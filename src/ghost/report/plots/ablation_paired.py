@@ -1,7 +1,5 @@
 """fig:ablation_paired: the arm error of every seed with one phase and with two; a line joins the runs of a seed."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:attractor_basins: the flow of the latents in one t-SNE embedding, and each task's distance to its end points."""
 
-from __future__ import annotations
-
 import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure

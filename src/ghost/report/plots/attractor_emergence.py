@@ -1,7 +1,5 @@
 """fig:attractor_emergence: the norm of the potential's gradient along the integration, with and without basin term."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:diagnostic: the three wells, the collapsed one, the escape; and below, the potential learned from behaviour."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection

@@ -1,7 +1,5 @@
 """fig:dwell_time: measured passage time against the distance from the bifurcation, and Lemma 1's lower bound."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:e2e_trajectory: four dimensions of one held-out action chunk, recorded and as both decoders predict them."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:ghost_mechanism: two basins, a ghost in place of the first, and the escape, all computed."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

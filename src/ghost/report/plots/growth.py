@@ -1,7 +1,5 @@
 """fig:growth: how the work grows with samples, tokens, seeds and episodes, against the least of each."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from ghost.report.plots.style import COLUMN_IN, PALETTE, THEORY, figure

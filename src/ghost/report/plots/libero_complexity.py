@@ -1,7 +1,5 @@
 """fig:libero_complexity: what Ghost PG gains over the MLP, against the sub-phases that a task was demonstrated in."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:libero_per_task: success per task, with Wilson's interval over all trials of all runs."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:meta_rl: reward around the jump of the goal in the Dark Room, for each agent, with the spread over trainings."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """fig:metaworld_alignment: after a task switch in Meta-World, where the actions point, and who gets the task done."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

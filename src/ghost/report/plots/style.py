@@ -1,7 +1,5 @@
 """One look for all figures: the report's column width, its font, colours that survive greyscale printing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import seaborn as sns

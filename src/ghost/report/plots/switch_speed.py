@@ -1,7 +1,5 @@
 """fig:switch_speed: the tilted double well under both contexts, and how fast each update contracts after the switch."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 
