@@ -109,7 +109,7 @@ rule audit:
         "../../environment.yml"
     params:
         scale=scale.scale,
-        tables=canonical({artefact.id: artefact.layout() for artefact in ARTEFACTS}),
+        tables=lambda wildcards: canonical({artefact.id: artefact.layout() for artefact in ARTEFACTS}),
         code=code_hash("ghost.steps.audit"),
     shell:
         "python -m ghost.runs.warm ghost.steps.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"

@@ -27,10 +27,10 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
 
     u = arrays["landscape/u_ghost"]
     inside = (z >= edges[0]) & (z <= edges[1])
-    ghost.steps.plot(z, u, color=GHOST)
-    ghost.steps.plot(z[inside], u[inside], color=RECURRENT, linewidth=6, alpha=0.5, solid_capstyle="round")
+    ghost.plot(z, u, color=GHOST)
+    ghost.plot(z[inside], u[inside], color=RECURRENT, linewidth=6, alpha=0.5, solid_capstyle="round")
     dots = path[:: max(1, round(0.4 / (time_s[1] - time_s[0])))]  # one every 0.4 s: they crowd in the ghost
-    ghost.steps.plot(dots, np.interp(dots, z, u), "o", color="black", markersize=1.4)
+    ghost.plot(dots, np.interp(dots, z, u), "o", color="black", markersize=1.4)
     ghost.annotate("ghost", (edges.mean(), np.interp(edges.mean(), z, u)), xytext=(2, 8), textcoords="offset points")
     panel(ghost, "b", "ghost")
 
