@@ -90,6 +90,6 @@ def compared(compare: Callable[[Any], Mapping[str, Cell]], heads: Mapping[str, T
     """The columns of a comparison, of which those with a head are printed."""
 
     def column(short: str) -> Column:
-        return Column(short, heads.get(short), lambda row: compare(row).get(short))
+        return Column(short, heads.get(short), lambda of: compare(of).get(short))
 
     return tuple(map(column, ("change", "p", "holm_p", "d", "improved", "detectable")))

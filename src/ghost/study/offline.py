@@ -94,7 +94,7 @@ class Decoder:
         return next(d.experiment for d in DECODERS if (d.module, d.sizes) == (self.module, self.sizes))
 
 
-# Section IV-D. All decoders are trained alike. Only Ghost has loss terms beyond those of its method itself.
+# Section IV-D. Every decoder is trained alike; only Ghost has terms beside imitation.
 TRAINING = {"split": "sample", "epochs": 300, "batch_size": 32, "learning_rate": 3e-4}
 WIDTHS = {"hidden": 512, "d_context": 128, "d_latent": 64}
 FIELD = {**WIDTHS, "steps": 5, "dt": 0.2}
