@@ -1,4 +1,4 @@
-"""fig:ablation_paired: the arm error of every seed with one phase and with two; a line joins the runs of a seed."""
+"""fig:ablation_paired: the arm error of every seed with one phase and with two. A line joins the runs of a seed."""
 
 import numpy as np
 from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from ghost.runs.records import Run
 
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
-    run = runs["ghost_attractor"][0]  # an embedding is of one run; the curves are the same run's
+    run = runs["ghost_attractor"][0]  # one embedding shows one run, and so do the curves
     arrays = run.arrays()
     names = [m.condition for m in run.measured() if m.metric == "initial_distance"]  # in the order of the curves
     made, (left, right) = figure(COLUMN_IN, 2.5, ncols=2, width_ratios=(1.2, 1))

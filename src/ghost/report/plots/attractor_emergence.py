@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import COLUMN_IN, GHOST, RECURRENT, figure
+from ghost.report.plots.style import COLUMN_IN, GHOST, RECURRENT, band, figure
 from ghost.runs.records import Run
 
 SHOWN = {
@@ -20,7 +20,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         mean = np.mean([a["gradient/mean"] for a in arrays], axis=0)  # [n + 1], over training seeds
         std = np.mean([a["gradient/std"] for a in arrays], axis=0)  # over samples, as in the paper
         steps = np.arange(len(mean))
-        axes.fill_between(steps, np.maximum(mean - std, 0), mean + std, color=color, alpha=0.2, linewidth=0)
+        band(axes, steps, np.maximum(mean - std, 0), mean + std, color)
         axes.plot(steps, mean, marker, color=color, label=text)
         axes.set_xticks(steps)
         highest = max(highest, float((mean + std).max()))

@@ -1,4 +1,6 @@
-"""fig:diagnostic: the three wells, the collapsed one, the escape; and below, the potential learned from behaviour."""
+"""fig:diagnostic: the three wells, the collapsed one, the escape; below, the potential learned from behaviour."""
+
+from collections.abc import Iterable
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,25 +10,26 @@ from matplotlib.figure import Figure
 from ghost.report.plots.style import ACCENT, GHOST, PAGE_IN, PALETTE, RECURRENT, THEORY, figure, panel
 from ghost.runs.records import Run
 
-LEVELS = 14
-
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
     (analytic,), learned = runs["diagnostic"], runs["learned_potential"]
-    made, ((a, b, c, d), (e, f, g, h)) = figure(PAGE_IN, 3.5, nrows=2, ncols=4)
-    _analytic(analytic, (a, b, c, d))
-    _learned(learned, (e, f, g, h))
+    made, (above, below) = figure(PAGE_IN, 3.5, nrows=2, ncols=4)
+    _analytic(analytic, above)
+    _learned(learned, below)
     return made
 
 
 def _landscape(axes: Axes, axis: np.ndarray, u: np.ndarray) -> None:
-    """Filled contours up to the height of the plane between the wells: the confinement beyond tells nothing."""
-    top = np.quantile(u, 0.8)
-    axes.contourf(axis, axis, np.minimum(u, top), levels=LEVELS, cmap="Blues_r")
+    """Filled contours up to the height between the wells. What lies higher only confines the latent."""
+    axes.contourf(axis, axis, np.minimum(u, np.quantile(u, 0.8)), levels=14, cmap="Blues_r")
     axes.set(xlabel="$z_1$", ylabel="$z_2$", aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
 
 
-def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
+def _minima(axes: Axes, minima: np.ndarray) -> None:
+    axes.plot(*minima.T, "o", color="white", markeredgecolor="black", markersize=4)
+
+
+def _analytic(run: Run, axes: Iterable[Axes]) -> None:
     arrays = run.arrays()
     active, collapsed, path, signals = axes
     axis, z, time_s = arrays["grid/axis"], arrays["trajectory/z"], arrays["trajectory/time_s"]
@@ -37,8 +40,7 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
         at, arrow = arrays["arrows/z"].reshape(-1, 2), arrays[f"{context}/arrows"].reshape(-1, 2)
         near = np.abs(at).max(axis=1) < 1.7
         panel_axes.quiver(*at[near].T, *arrow[near].T, color="black", alpha=0.6, scale=14, width=0.006)
-        minima = arrays[f"{context}/minima"]
-        panel_axes.plot(*minima.T, "o", color="white", markeredgecolor="black", markersize=4)
+        _minima(panel_axes, arrays[f"{context}/minima"])
     panel(active, "a", r"all wells, $\mathbf{c}_1$")
     slope = np.hypot(*np.gradient(arrays["c2/u"], axis, axis))  # |∇U| under c2, [z_2, z_1]
     far = np.stack([np.hypot(axis - x, axis[:, None] - y) for x, y in arrays["c1/minima"]])  # [minimum, z_2, z_1]
@@ -54,7 +56,7 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
     path.add_collection(line)
     bar = path.figure.colorbar(line, ax=path, label="time (s)", shrink=0.8, pad=0.02)
     for mesh in bar.ax.collections:
-        mesh.set_rasterized(False)  # the .pgf stays one file
+        mesh.set_rasterized(False)  # so that the .pgf stays one file
     panel(path, "c", "escape")
 
     for k, color in ((0, PALETTE[0]), (1, PALETTE[2])):
@@ -67,15 +69,13 @@ def _analytic(run: Run, axes: tuple[Axes, Axes, Axes, Axes]) -> None:
     panel(signals, "d", "signals")
 
 
-def _learned(runs: list[Run], axes: tuple[Axes, Axes, Axes, Axes]) -> None:
-    """Landscapes of the first run; curves of all."""
+def _learned(runs: list[Run], axes: Iterable[Axes]) -> None:
+    """The landscapes of the first run, the curves of all."""
     active, collapsed, switch, loss = axes
     first = runs[0].arrays()
     for panel_axes, context in ((active, "c1"), (collapsed, "c2")):
         _landscape(panel_axes, first["grid/axis"], first[f"{context}/u"])
-        panel_axes.plot(
-            *first[f"{context}/learned_minima"].T, "o", color="white", markeredgecolor="black", markersize=4
-        )
+        _minima(panel_axes, first[f"{context}/learned_minima"])
         panel_axes.plot(*first[f"{context}/analytic_minima"].T, "x", color=ACCENT, markersize=5)
     panel(active, "e", r"learned, $\mathbf{c}_1$")
     panel(collapsed, "f", r"learned, $\mathbf{c}_2$")

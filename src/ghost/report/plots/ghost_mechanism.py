@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import ACCENT, COLUMN_IN, GHOST, RECURRENT, THEORY, figure, panel
+from ghost.report.plots.style import ACCENT, COLUMN_IN, GHOST, RECURRENT, THEORY, figure, note, panel
 from ghost.runs.records import Run
 
 
@@ -19,23 +19,23 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     stable.plot(z, u, color=GHOST)
     for at, name in ((b1, r"$\mathcal{B}_1$"), (b2, r"$\mathcal{B}_2$")):
         stable.plot(at, np.interp(at, z, u), "o", color="black")
-        stable.annotate(name, (at, np.interp(at, z, u)), xytext=(0, -11), textcoords="offset points", ha="center")
-    stable.annotate("barrier", (top, np.interp(top, z, u)), xytext=(0, 4), textcoords="offset points", ha="center")
+        note(stable, name, (at, np.interp(at, z, u)), (0, -11), ha="center")
+    note(stable, "barrier", (top, np.interp(top, z, u)), (0, 4), ha="center")
     panel(stable, "a", "stable")
 
     u = arrays["landscape/u_ghost"]
     inside = (z >= edges[0]) & (z <= edges[1])
     ghost.plot(z, u, color=GHOST)
     ghost.plot(z[inside], u[inside], color=RECURRENT, linewidth=6, alpha=0.5, solid_capstyle="round")
-    dots = path[:: max(1, round(0.4 / (time_s[1] - time_s[0])))]  # one every 0.4 s: they crowd in the ghost
+    dots = path[:: max(1, round(0.4 / (time_s[1] - time_s[0])))]  # one every 0.4 s, so they crowd in the ghost
     ghost.plot(dots, np.interp(dots, z, u), "o", color="black", markersize=1.4)
-    ghost.annotate("ghost", (edges.mean(), np.interp(edges.mean(), z, u)), xytext=(2, 8), textcoords="offset points")
+    note(ghost, "ghost", (edges.mean(), np.interp(edges.mean(), z, u)), (2, 8))
     panel(ghost, "b", "ghost")
 
     escape.axhspan(*edges, color=RECURRENT, alpha=0.35, linewidth=0)
     escape.axhline(arrays["ghost/b2"][0], color=THEORY, linewidth=0.6, linestyle="--")
     escape.plot(time_s, path, color=ACCENT)
-    escape.annotate(r"$\mathcal{B}_2$", (0.5, arrays["ghost/b2"][0]), xytext=(0, -9), textcoords="offset points")
+    note(escape, r"$\mathcal{B}_2$", (0.5, arrays["ghost/b2"][0]), (0, -9))
     escape.set(xlabel="time (s)", ylabel="$z$")
     panel(escape, "c", "escape")
 

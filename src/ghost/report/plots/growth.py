@@ -1,4 +1,4 @@
-"""fig:growth: how the work grows with samples, tokens, seeds and episodes, against the least of each."""
+"""fig:growth: how the time grows with samples, tokens, seeds and episodes, relative to the fewest of each."""
 
 from matplotlib.figure import Figure
 

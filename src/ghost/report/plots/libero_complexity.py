@@ -1,10 +1,10 @@
-"""fig:libero_complexity: what Ghost PG gains over the MLP, against the sub-phases that a task was demonstrated in."""
+"""fig:libero_complexity: the gain of Ghost PG over the MLP, against the sub-phases of a task's demonstrations."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ghost.report.estimators import complexity
-from ghost.report.plots.style import COLUMN_IN, GHOST, THEORY, figure
+from ghost.report.plots.style import COLUMN_IN, GHOST, THEORY, figure, note
 from ghost.runs.records import Run
 
 
@@ -16,7 +16,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     axes.axhline(0, color=THEORY, linewidth=0.5)
     axes.plot(x, y, "o", color=GHOST)
     for task, a, b in zip(tasks, x, y, strict=True):
-        axes.annotate(task, (a, b), xytext=(2, 2), textcoords="offset points", fontsize=6)
+        note(axes, task, (a, b), (2, 2), fontsize=6)
     if len(x) > 2 and np.ptp(x) > 0:
         slope, start = np.polyfit(x, y, 1)
         ends = np.array([x.min(), x.max()])

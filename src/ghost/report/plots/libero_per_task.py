@@ -18,12 +18,12 @@ POLICIES = {
 def draw(runs: dict[str, list[Run]]) -> Figure:
     made, axes = figure(PAGE_IN, 1.9)
     for number, (name, text) in enumerate(POLICIES.items()):
-        rows = [m for run in runs[name] for m in run.measured() if m.metric == "success" and m.condition != "all"]
-        tasks = sorted({row.condition for row in rows}, key=lambda task: int(task[1:]))
+        found = [m for run in runs[name] for m in run.measured() if m.metric == "success" and m.condition != "all"]
+        tasks = sorted({m.condition for m in found}, key=lambda task: int(task[1:]))
         rates = []
         for task in tasks:
-            own = [row for row in rows if row.condition == task]
-            rates.append(wilson(round(sum(row.value * row.n for row in own)), sum(row.n for row in own)))
+            own = [m for m in found if m.condition == task]
+            rates.append(wilson(round(sum(m.value * m.n for m in own)), sum(m.n for m in own)))
         at = np.arange(len(tasks)) + 0.2 * (number - 1.5)
         value = np.array([100 * rate.estimate for rate in rates])
         bounds = 100 * np.array([rate.interval for rate in rates])

@@ -3,17 +3,14 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import COLUMN_IN, PALETTE, THEORY, figure
+from ghost.report.plots.style import AGENTS, COLUMN_IN, THEORY, band, figure
 from ghost.runs.records import Run
 
-SHOWN = {  # agent: (label, colour, line)
+SHOWN = {
     "shortest_way": ("shortest way", THEORY, ":"),
-    "dark_room_ghost": ("Ghost", PALETTE[0], "-"),
-    "dark_room_transformer": ("Transformer", PALETTE[1], "--"),
-    "dark_room_ad": ("AD", PALETTE[2], "-."),
-    "dark_room_rl2": ("RL$^2$", PALETTE[4], (0, (5, 1, 1, 1, 1, 1))),
+    **{f"dark_room_{agent}": look for agent, look in AGENTS.items()},
 }
-SMOOTHED = 5  # steps, so that single arrivals do not hide the course
+SMOOTHED = 5  # steps, so that single arrivals do not hide the trend
 
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
@@ -26,7 +23,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         steps = np.arange(course.shape[1]) - before + 1  # the first step after the jump is 1
         mean, std = course.mean(axis=0), course.std(axis=0)
         if agent != "shortest_way":
-            axes.fill_between(steps, mean - std, mean + std, color=color, alpha=0.2, linewidth=0)
+            band(axes, steps, mean - std, mean + std, color)
         axes.plot(steps, mean, linestyle=line, color=color, label=label)
     axes.axvline(0, color="0.6", linewidth=0.6)
     axes.set(xlabel="steps after the goal has moved", ylabel="reward per step", xlim=(steps[0], steps[-1]))
@@ -36,6 +33,6 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
 
 
 def smoothed(course: np.ndarray) -> np.ndarray:
-    """Mean over the last few steps [runs, steps]: nothing after a step can show before it."""
+    """The mean over the last few steps [runs, steps]. It looks back only, so no change shows too early."""
     padded = np.concatenate([np.repeat(course[:, :1], SMOOTHED - 1, axis=1), course], axis=1)
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, SMOOTHED, axis=1).mean(axis=-1))

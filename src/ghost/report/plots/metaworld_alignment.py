@@ -1,19 +1,13 @@
-"""fig:metaworld_alignment: after a task switch in Meta-World, where the actions point, and who gets the task done."""
+"""fig:metaworld_alignment: the direction of actions after a task switch in Meta-World, and the success rates."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import PAGE_IN, PALETTE, THEORY, figure, panel
+from ghost.report.plots.style import AGENTS, PAGE_IN, THEORY, band, figure, panel
 from ghost.report.statistics import wilson
 from ghost.runs.records import Run
 
-SHOWN = {  # agent: (label, colour, line)
-    "ghost": ("Ghost", PALETTE[0], "-"),
-    "transformer": ("Transformer", PALETTE[1], "--"),
-    "ad": ("AD", PALETTE[2], "-."),
-    "rl2": ("RL$^2$", PALETTE[4], (0, (5, 1, 1, 1, 1, 1))),
-    "random_actions": ("random", THEORY, ":"),
-}
+SHOWN = {**AGENTS, "random_actions": ("random", THEORY, ":")}
 BENCHMARKS = {"ml10": "ML10", "ml45": "ML45"}
 
 
@@ -27,9 +21,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
             mean = np.nanmean(cosine, axis=0)
             error = np.nanstd(cosine, axis=0) / np.sqrt(np.isfinite(cosine).sum(axis=0))
             steps = np.arange(1, len(mean) + 1)
-            axes[place].fill_between(
-                steps, mean - 1.96 * error, mean + 1.96 * error, color=color, alpha=0.15, linewidth=0
-            )
+            band(axes[place], steps, mean - 1.96 * error, mean + 1.96 * error, color, alpha=0.15)
             axes[place].plot(steps, mean, linestyle=line, color=color, label=label)
             success = np.concatenate([a[f"{name}/success"] for a in arrays])
             rate = wilson(int(success.sum()), len(success))

@@ -1,7 +1,8 @@
-"""One look for all figures: the report's column width, its font, colours that survive greyscale printing."""
+"""One look for all figures: the report's column width, its font, and colours that survive greyscale printing."""
 
 from typing import Any
 
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,6 +11,12 @@ COLUMN_IN = 252 / 72.27  # IEEEtran's column; TeX has 72.27 pt to the inch
 PAGE_IN = 516 / 72.27
 PALETTE = sns.color_palette("colorblind")
 GHOST, RECURRENT, THEORY, ACCENT = PALETTE[0], PALETTE[1], PALETTE[7], PALETTE[3]
+AGENTS: dict[str, tuple[str, Any, Any]] = {  # label, colour, line
+    "ghost": ("Ghost", PALETTE[0], "-"),
+    "transformer": ("Transformer", PALETTE[1], "--"),
+    "ad": ("AD", PALETTE[2], "-."),
+    "rl2": ("RL$^2$", PALETTE[4], (0, (5, 1, 1, 1, 1, 1))),
+}
 
 RC: dict[str, Any] = {
     **sns.axes_style("ticks"),
@@ -29,7 +36,7 @@ RC: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "ghost",
-    # The .pgf is typeset by the report's own LaTeX, in its own Times.
+    # The report's LaTeX typesets the .pgf in its own Times.
     "pgf.texsystem": "pdflatex",
     "pgf.rcfonts": False,
     "pgf.preamble": r"\usepackage[T1]{fontenc}\usepackage{amsmath,amssymb,bm}\renewcommand{\rmdefault}{ptm}",
@@ -37,10 +44,20 @@ RC: dict[str, Any] = {
 
 
 def figure(width_in: float, height_in: float, **grid: Any) -> tuple[Figure, Any]:
-    """A figure with its axes; `grid` as in `Figure.subplots`."""
+    """A figure with its axes. `grid` is passed to `Figure.subplots`."""
     made = Figure(figsize=(width_in, height_in), layout="constrained")
     return made, made.subplots(**grid)
 
 
 def panel(axes: Axes, letter: str, title: str) -> None:
     axes.set_title(f"({letter}) {title}", loc="left")
+
+
+def note(axes: Axes, text: str, at: tuple[float, float], offset_pt: tuple[float, float], **style: Any) -> None:
+    """A text beside a point."""
+    axes.annotate(text, at, xytext=offset_pt, textcoords="offset points", **style)
+
+
+def band(axes: Axes, x: np.ndarray, low: np.ndarray, high: np.ndarray, color: Any, alpha: float = 0.2) -> None:
+    """The spread about a curve."""
+    axes.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0)

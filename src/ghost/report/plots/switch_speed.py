@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import COLUMN_IN, GHOST, RECURRENT, THEORY, figure, panel
+from ghost.report.plots.style import COLUMN_IN, GHOST, RECURRENT, THEORY, figure, note, panel
 from ghost.runs.records import Run
 
 
@@ -18,7 +18,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         at = run.value("landscape", basin)
         left.plot(z, u, color=color, linestyle="--" if context == 0 else "-", label=f"$c = {context}$")
         left.plot(at, np.interp(at, z, u), "o", color=color)
-        left.annotate(name, (at, np.interp(at, z, u)), xytext=(0, -10), textcoords="offset points", ha="center")
+        note(left, name, (at, np.interp(at, z, u)), (0, -10), ha="center")
     left.set(xlabel="$z_1$", ylabel="$U(z_1; c)$", ylim=(-8.5, 9))
     left.legend(loc="upper center")
     panel(left, "a", "landscape")
@@ -28,20 +28,11 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     for alpha in settings["gru_alphas"]:
         recurrent = arrays[f"gru_a{alpha:.2f}/ratio"]
         right.plot(steps, recurrent, color=RECURRENT, linewidth=0.8, linestyle="--")
-        nudge = 4 if alpha == 0.28 else -5  # two rates lie close to each other
-        right.annotate(
-            rf"$\alpha = {alpha:g}$",
-            (steps[-1], recurrent[-1]),
-            xytext=(3, nudge if alpha in (0.28, 0.3) else -2),
-            textcoords="offset points",
-            fontsize=6,
-            color=RECURRENT,
-            annotation_clip=False,
-        )
+        offset_pt = (3, {0.28: 4, 0.3: -5}.get(alpha, -2))  # these two rates lie close to each other
+        end = (steps[-1], recurrent[-1])
+        note(right, rf"$\alpha = {alpha:g}$", end, offset_pt, fontsize=6, color=RECURRENT, annotation_clip=False)
     right.plot(steps, ratio, "o-", color=GHOST)
-    right.annotate(
-        "gradient flow", (steps[6], ratio[6]), xytext=(4, -9), textcoords="offset points", color=GHOST, fontsize=7
-    )
+    note(right, "gradient flow", (steps[6], ratio[6]), (4, -9), color=GHOST, fontsize=7)
     right.set(xlabel="step $t$ after the switch", ylabel="$d_t / d_{t-1}$", ylim=(0, 1), xticks=[1, 5, 10, 15])
     panel(right, "b", "contraction")
     return made
