@@ -25,7 +25,12 @@ SMOKE = ("--config", "scale=smoke")
 
 
 # Tests that share one build (or one set of runs): a worker of pytest-xdist gets all of them. Else a file is the unit.
-TOGETHER = ("tests/test_workflow.py", "tests/audit/test_bundle.py", "tests/audit/test_verify.py")
+TOGETHER = (
+    "tests/test_workflow.py",
+    "tests/test_new_decoder.py",
+    "tests/audit/test_bundle.py",
+    "tests/audit/test_verify.py",
+)
 
 
 def unit(nodeid: str) -> str:
