@@ -18,7 +18,7 @@ from conftest import call, copy_project
 def read(root: Path, name: str, *arguments: str, monkeypatch) -> dict:
     monkeypatch.chdir(root)
     monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
-    with (root / "workflow/profiles" / name / "config.yaml").open() as handle:
+    with (root / "profiles" / name / "config.yaml").open() as handle:
         return yte.process_yaml(handle, require_use_yte=True)
 
 
@@ -62,7 +62,7 @@ def test_gpu_rules_ask_for_a_gpu_and_grow_with_the_attempt(root, monkeypatch):
 
 def test_a_site_file_of_ones_own(root, monkeypatch, tmp_path):
     own = tmp_path / "site.yaml"
-    text = (root / "workflow/profiles/slurm/site.yaml").read_text()
+    text = (root / "profiles/slurm/site.yaml").read_text()
     own.write_text(text.replace("gpu_partition: gpu", "gpu_partition: a100").replace('account: ""', "account: lab7"))
     monkeypatch.setenv("GHOST_SITE", str(own))
     asked = read(root, "slurm", monkeypatch=monkeypatch)

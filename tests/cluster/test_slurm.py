@@ -35,7 +35,7 @@ def node(tmp_path_factory):
 def site(tmp_path_factory, root_folder) -> dict[str, str]:
     """The site's file of this cluster: looks at the queue every second, a line of its own, a scratch folder."""
     folder = tmp_path_factory.mktemp("site")
-    settings = yaml.safe_load((root_folder / "workflow/profiles/slurm/site.yaml").read_text())
+    settings = yaml.safe_load((root_folder / "profiles/slurm/site.yaml").read_text())
     settings |= {"poll_seconds": 1, "node_mb": 90000, "scratch": str(folder)}
     settings["setup"] = "export GHOST_LINE=$SLURM_JOB_PARTITION"
     (folder / "site.yaml").write_text(yaml.safe_dump(settings))
