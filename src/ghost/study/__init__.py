@@ -20,29 +20,17 @@ from ghost.study import ablation, analytic, benchmarks, distillation, libero, mu
 from ghost.study.declarations import Artefact, Experiment, check
 from ghost.study.seeds import resolved
 
-DECLARED: tuple[Experiment, ...] = (
-    *analytic.EXPERIMENTS,
-    *offline.EXPERIMENTS,
-    *multi_task.EXPERIMENTS,
-    *distillation.EXPERIMENTS,
-    *ablation.EXPERIMENTS,
-    *switching.EXPERIMENTS,
-    *libero.EXPERIMENTS,
-    *benchmarks.EXPERIMENTS,
+DECLARED: tuple[Experiment, ...] = tuple(
+    experiment
+    for part in (analytic, offline, multi_task, distillation, ablation, switching, libero, benchmarks)
+    for experiment in part.EXPERIMENTS
 )
 EXPERIMENTS = resolved(DECLARED)  # with the seeds that the study gives them
-
-ARTEFACTS: tuple[Artefact, ...] = (
-    *analytic.ARTEFACTS,
-    *multi_task.ARTEFACTS,
-    *distillation.ARTEFACTS,
-    *offline.ARTEFACTS,
-    *ablation.ARTEFACTS,
-    *switching.ARTEFACTS,
-    *libero.ARTEFACTS,
-    *benchmarks.ARTEFACTS,
+ARTEFACTS: tuple[Artefact, ...] = tuple(
+    artefact
+    for part in (analytic, multi_task, distillation, offline, ablation, switching, libero, benchmarks)
+    for artefact in part.ARTEFACTS
 )
-
 check(DECLARED, ARTEFACTS)
 
 
