@@ -7,19 +7,9 @@ from ghost.study.offline import DECODERS, FEATURES, FIELD, GHOST, TRAINING, offl
 from ghost.study.seeds import SEEDS
 from ghost.study.tables import Column, Row, Text, indented, tabulated
 
-DIT_SIZES = {
-    "layers": 16,
-    "heads": 32,
-    "d_head": 48,
-    "vl_layers": 4,
-    "vl_heads": 32,
-    "hidden": 1024,
-    "embodiments": 32,
-    "embodiment": 31,
-    "future_tokens": 32,
-    "positions": 1024,
-    "dropout": 0.2,
-}
+ATTENTION = {"layers": 16, "heads": 32, "d_head": 48, "vl_layers": 4, "vl_heads": 32}
+EMBODIMENT = {"embodiments": 32, "embodiment": 31}
+DIT_SIZES = {**ATTENTION, "hidden": 1024, **EMBODIMENT, "future_tokens": 32, "positions": 1024, "dropout": 0.2}
 # 15,000 steps of 4 samples, accumulated over 2, at 5e-5: 150 passes over the 800 timesteps
 DIT_TRAINING = {**TRAINING, "split": "episode", "epochs": 150, "batch_size": 8, "learning_rate": 5e-5}
 DIT = training("dit", "dit", {**DIT_TRAINING, **DIT_SIZES}, SEEDS[:1])
@@ -30,17 +20,12 @@ MEASURED = {  # name in `latency`: module and its settings
     "ghost_dual": ("ghost.decoders.ghost", {**FIELD, **DUAL}),
     "dit": (DIT.module, DIT_SIZES),
 }
+TIMED = {name: {"module": module, "settings": sizes} for name, (module, sizes) in MEASURED.items()}
 LATENCY = Experiment(
     "latency",
     "evaluate",
     "ghost.evaluations.latency",
-    {
-        "rounds": 1000,
-        "warm_up": 20,
-        "threads": 1,
-        "dit_every": 10,
-        "decoders": {name: {"module": module, "settings": sizes} for name, (module, sizes) in MEASURED.items()},
-    },
+    {"rounds": 1000, "warm_up": 20, "threads": 1, "dit_every": 10, "decoders": TIMED},
     uses=tuple(dict.fromkeys(module for module, _ in MEASURED.values())),
 )
 EXPERIMENTS = (DIT, DISTILLED, offline_test(DIT), offline_test(DISTILLED), LATENCY)

@@ -42,33 +42,18 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 }
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
-ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
+BACKBONE = "libero_standin"
+ROLLOUT = {"backbone": BACKBONE, "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
 PAIRS, SWITCH_AT = [[0, 1], [5, 7]], [50, 100, 150]
 MISDIRECT = {**ROLLOUT, "tasks": [], "misdirect": PAIRS, "switch_at": SWITCH_AT}
 
+DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01}
+STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
+DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
 DATA = (
+    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS),
     Experiment(
-        "libero_demos",
-        "make_demos",
-        "ghost.libero.demos",
-        {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01},
-    ),
-    Experiment(
-        FEATURES,
-        "cache_features",
-        "ghost.backbones.libero_standin",
-        {
-            "tokens": 64,
-            "d_token": 2048,
-            "weights_seed": 2026,
-            "stride": 1,
-            "test_episodes": 4,
-            "horizon": 16,
-            "d_state": 64,
-            "d_action": 7,
-            "samples_per_shard": 1024,
-        },
-        needs=("libero_demos",),
+        FEATURES, "cache_features", f"ghost.backbones.{BACKBONE}", {**STANDIN, **DRAWN}, needs=("libero_demos",)
     ),
 )
 TRAINED = {
@@ -77,12 +62,11 @@ TRAINED = {
 }
 
 
-def _rollout(
-    suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...] = AS_TRAINED
-) -> Experiment:
+def _rollout(suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
     name, module, needs = f"{trained.name}_{suffix}", "ghost.steps.rollout", (FEATURES, trained.name)
-    uses = (trained.module, f"ghost.backbones.{settings['backbone']}")
-    return Experiment(name, "rollout", module, settings, seeds, needs, uses=uses)
+    return Experiment(
+        name, "rollout", module, settings, seeds, needs, uses=(trained.module, f"ghost.backbones.{BACKBONE}")
+    )
 
 
 def _offline(trained: Experiment) -> Experiment:
@@ -95,7 +79,7 @@ EXPERIMENTS = (
     *DATA,
     *TRAINED.values(),
     *map(_offline, TRAINED.values()),
-    *(_rollout("rollout", trained, ROLLOUT) for trained in TRAINED.values()),
+    *(_rollout("rollout", trained, ROLLOUT, AS_TRAINED) for trained in TRAINED.values()),
     *(_rollout("ensemble_rollout", TRAINED[name], {**ROLLOUT, "ensemble": True}, (0,)) for name in ENSEMBLES),
     *(_rollout("misdirected", TRAINED[name], MISDIRECT, SEEDS[:1]) for name in MISDIRECTED),
 )

@@ -6,24 +6,12 @@ from ghost.study.offline import PLAIN, TASKS, TRAINED, evaluation
 from ghost.study.tables import Column, Row, code, tabulated
 
 FLOW = {"split": "sample", "continued_steps": 20}
+COMPARED = {"split": "sample", "ghost": "ghost", "mlp": "mlp"}
+CHANGES = {"transitions": 50, "hold": 10, "longest_interval": 10, "embedded": 1430}
 EXPERIMENTS = (
     evaluation("ghost_attractor", "attractor", {**FLOW, "embedded_per_task": 30}, TRAINED["ghost"]),
     evaluation("ghost_basin_attractor", "attractor", {**FLOW, "embedded_per_task": 0}, TRAINED["ghost_basin"]),
-    evaluation(
-        "ghost_switching",
-        "switching",
-        {
-            "split": "sample",
-            "ghost": "ghost",
-            "mlp": "mlp",
-            "transitions": 50,
-            "hold": 10,
-            "longest_interval": 10,
-            "embedded": 1430,
-        },
-        TRAINED["ghost"],
-        TRAINED["mlp"],
-    ),
+    evaluation("ghost_switching", "switching", {**COMPARED, **CHANGES}, TRAINED["ghost"], TRAINED["mlp"]),
 )
 
 

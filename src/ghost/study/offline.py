@@ -25,43 +25,18 @@ TASKS = (
     "Clean_store",
     "Make_toast",
 )
+ROBOT = {"fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
+STANDIN = {"tokens": 64, "d_token": 2048, "text_tokens": 16, "hidden": 256, "weights_seed": 2026}  # the backbone
+DRAWN = {  # the samples of the feature cache
+    "train_per_task": [600, 600, 600, 600, 600, 600, 600, 600, 500, 300],
+    "test_per_task": [150, 150, 150, 150, 150, 150, 150, 150, 150, 80],
+    **{"train_episodes": 1800, "train_timesteps": 800, "test_timesteps": 200},
+    **{"horizon": 17, "d_state": 64, "d_action": 32, "samples_per_shard": 256},
+}
+RECORDED = {"episodes": 2196, "steps": 200, **ROBOT, "episodes_per_file": 250}
 DATA = (
-    Experiment(
-        "dual_arm",
-        "make_demos",
-        "ghost.data.dual_arm",
-        {
-            "episodes": 2196,
-            "steps": 200,
-            "fps": 20,
-            "robot_seed": 2026,
-            "state_noise": 0.01,
-            "scene_noise": 0.02,
-            "episodes_per_file": 250,
-        },
-    ),
-    Experiment(
-        FEATURES,
-        "cache_features",
-        "ghost.backbones.standin",
-        {
-            "tokens": 64,
-            "d_token": 2048,
-            "text_tokens": 16,
-            "hidden": 256,
-            "weights_seed": 2026,
-            "train_per_task": [600, 600, 600, 600, 600, 600, 600, 600, 500, 300],
-            "test_per_task": [150, 150, 150, 150, 150, 150, 150, 150, 150, 80],
-            "train_episodes": 1800,
-            "train_timesteps": 800,
-            "test_timesteps": 200,
-            "horizon": 17,
-            "d_state": 64,
-            "d_action": 32,
-            "samples_per_shard": 256,
-        },
-        needs=("dual_arm",),
-    ),
+    Experiment("dual_arm", "make_demos", "ghost.data.dual_arm", RECORDED),
+    Experiment(FEATURES, "cache_features", "ghost.backbones.standin", {**STANDIN, **DRAWN}, needs=("dual_arm",)),
 )
 
 
