@@ -2,7 +2,7 @@
 
 from ghost.study.ablation import DUAL
 from ghost.study.cells import mean, parameters, runs, settings
-from ghost.study.declarations import Artefact, Cell, Experiment, figure
+from ghost.study.declarations import Cell, Experiment, figure
 from ghost.study.offline import DECODERS, FEATURES, FIELD, GHOST, TRAINING, offline_test, training
 from ghost.study.seeds import SEEDS
 from ghost.study.tables import Column, Row, Text, indented, tabulated
@@ -38,26 +38,26 @@ def _errors(metric: str, text: Text) -> Row:
     return Row(metric, (text, mean(GHOST_TEST, metric), mean(DIT_TEST, metric), ratio))
 
 
-def _groot_distill() -> Artefact:
-    params = parameters("latency", "ghost", ".1f"), parameters("latency", "dit", ".1f")
-    latency = mean("latency", "latency_ms", "ghost", ".2f", "ms"), mean("latency", "latency_ms", "dit", ".0f", "ms")
-    predicted = mean(GHOST_TEST, "predict_the_mean_mse", name="predict_the_mean/mse")
-    ratio = Cell("", DIT_TEST, "parameters", "model", "ratio", ".0f", against=GHOST_TEST)
-    paper_ratio = mean("latency", "parameters", "dit_over_ghost", ".0f")
-    latency_ratio = mean("latency", "latency", "dit_over_ghost", ".0f", name="ratio/latency")
-    return tabulated(
+PARAMS = parameters("latency", "ghost", ".1f"), parameters("latency", "dit", ".1f")
+LATENCIES = mean("latency", "latency_ms", "ghost", ".2f", "ms"), mean("latency", "latency_ms", "dit", ".0f", "ms")
+PREDICTED = mean(GHOST_TEST, "predict_the_mean_mse", name="predict_the_mean/mse")
+RATIO = Cell("", DIT_TEST, "parameters", "model", "ratio", ".0f", against=GHOST_TEST)
+PAPER_RATIO = mean("latency", "parameters", "dit_over_ghost", ".0f")
+LATENCY_RATIO = mean("latency", "latency", "dit_over_ghost", ".0f", name="ratio/latency")
+ARTEFACTS = (
+    tabulated(
         "groot_distill",
         ("Metric", Column("Ghost", "Ghost"), Column("DiT", "DiT"), Column("ratio", "DiT / Ghost")),
         (
-            Row("params", ("Parameters (M), trained here", parameters(GHOST_TEST), parameters(DIT_TEST), ratio)),
-            Row("paper_params", ("Parameters (M), the paper's size", *params, paper_ratio)),
+            Row("params", ("Parameters (M), trained here", parameters(GHOST_TEST), parameters(DIT_TEST), RATIO)),
+            Row("paper_params", ("Parameters (M), the paper's size", *PARAMS, PAPER_RATIO)),
             _errors("mse", "MSE, all dimensions"),
             _errors("arm_mse", indented("arm joints")),
             _errors("gripper_mse", indented("grippers")),
             _errors("lift_mse", indented("lift command")),
-            Row("predict_the_mean", (indented("predicting the task's mean"), predicted, predicted)),
+            Row("predict_the_mean", (indented("predicting the task's mean"), PREDICTED, PREDICTED)),
             Row("cosine", ("Cosine similarity", mean(GHOST_TEST, "cosine"), mean(DIT_TEST, "cosine"))),
-            Row("latency_ms", ("Latency (ms), the paper's size", *latency, latency_ratio)),
+            Row("latency_ms", ("Latency (ms), the paper's size", *LATENCIES, LATENCY_RATIO)),
             Row("runs", ("Training runs", runs(GHOST_TEST, ""), runs(DIT_TEST, ""))),
         ),
         more=(
@@ -65,15 +65,13 @@ def _groot_distill() -> Artefact:
             *settings("dit", ("epochs", "batch_size", "learning_rate"), "DiT/"),
         ),
         named="{column}/{row}",
-    )
-
-
-def _e2e_trajectory() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(f"{name}/curve/{array}", experiment, f"chunk/{array}", estimator="series")
-        for name, experiment in (("Ghost", GHOST_TEST), ("DiT", DIT_TEST))
-        for array in ("recorded", "predicted")
-    )
-
-
-ARTEFACTS = (_groot_distill(), figure("e2e_trajectory", *_e2e_trajectory()))
+    ),
+    figure(
+        "e2e_trajectory",
+        *(
+            Cell(f"{name}/curve/{array}", experiment, f"chunk/{array}", estimator="series")
+            for name, experiment in (("Ghost", GHOST_TEST), ("DiT", DIT_TEST))
+            for array in ("recorded", "predicted")
+        ),
+    ),
+)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghost.study.cells import compared, comparison, largest, mean, parameters, runs, settings, spread
-from ghost.study.declarations import Artefact, Cell, Experiment, Tex
+from ghost.study.declarations import Cell, Experiment, Tex
 from ghost.study.seeds import AS_TRAINED, SEEDS
 from ghost.study.tables import Column, Row, math, tabulated
 
@@ -131,10 +131,11 @@ def _row(decoder: Decoder) -> Row:
     return Row(decoder.name, (decoder.text,), decoder)
 
 
-def _lightweight() -> Artefact:
-    layout = ("tokens", "d_token", "d_state", "d_action", "horizon", "train_per_task", "test_per_task")
-    predicting_the_mean = mean(PROPOSED.tested, "predict_the_mean_mse", digits=".4f")
-    return tabulated(
+BOTH_LOSSES = r"Ghost ($\mathcal{L}_{\mathrm{BC}} + \lambda_c \mathcal{L}_{\mathrm{con}}$)"
+LAYOUT = ("tokens", "d_token", "d_state", "d_action", "horizon", "train_per_task", "test_per_task")
+PREDICTED = mean(PROPOSED.tested, "predict_the_mean_mse", digits=".4f")
+ARTEFACTS = (
+    tabulated(
         "lightweight",
         (
             "Decoder",
@@ -151,23 +152,14 @@ def _lightweight() -> Artefact:
             Column("share_of_training_mean", None, lambda d: largest(d.tested, "share_of_training_mean", "worst_task")),
         ),
         map(_row, (PROPOSED, *COMPARED)),
-        (
-            *map(_row, (PLAIN, IMITATING)),
-            Row("predict_the_mean", ("Predicting the mean", None, predicting_the_mean)),
-        ),
+        (*map(_row, (PLAIN, IMITATING)), Row("predict_the_mean", ("Predicting the mean", None, PREDICTED))),
         more=(
             runs(PROPOSED.tested),
-            *settings(FEATURES, layout),
+            *settings(FEATURES, LAYOUT),
             *settings("ghost", (key for key in GHOST if key != "split")),
         ),
-    )
-
-
-def _loss_ablation() -> Artefact:
-    both = Tex(
-        r"Ghost ($\mathcal{L}_{\mathrm{BC}} + \lambda_c \mathcal{L}_{\mathrm{con}}$)", "Ghost (L_BC + λ_c L_con)"
-    )
-    return tabulated(
+    ),
+    tabulated(
         "loss_ablation",
         (
             "Configuration",
@@ -178,12 +170,10 @@ def _loss_ablation() -> Artefact:
             ),
         ),
         (
-            Row("ghost", (both,), PLAIN),
+            Row("ghost", (Tex(BOTH_LOSSES, "Ghost (L_BC + λ_c L_con)"),), PLAIN),
             Row("basin", (math("+ basin term"),), WITH_BASIN),
             Row("curriculum", (math("+ curriculum schedule"),), PROPOSED),
             Row("bc", (math("- contrastive (BC only)"),), IMITATING),
         ),
-    )
-
-
-ARTEFACTS = (_lightweight(), _loss_ablation())
+    ),
+)

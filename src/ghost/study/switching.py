@@ -5,7 +5,7 @@ from typing import Any
 
 from ghost.study import seeds
 from ghost.study.cells import mean, runs, settings
-from ghost.study.declarations import Artefact, Cell, Experiment, Tex, figure
+from ghost.study.declarations import Cell, Experiment, Tex, figure
 from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, tabulated
 
@@ -61,56 +61,12 @@ LEARNT_FROM = {"ghost": "dark_room_demos", "transformer": "dark_room_demos", "ad
 EPISODES = {"size": 20, "episodes": 20, "evaluation_seed": 1_000_000}
 STEPS = {"steady_steps": 100, "steps_before": 50, "steps_after": 200}
 DARK_ROOM = _switching("dark_room", "dark_room", {**EPISODES, **STEPS})
+ROOM, GHOST = DARK_ROOM.name, "dark_room_ghost"
 
 
-def _meta_rl() -> Artefact:
-    name, trained = DARK_ROOM.name, DARK_ROOM.needs
-
-    def to_ghost(agent: str, metric: str, estimator: str, digits: str) -> Cell | None:
-        baseline = agent in trained and agent != "dark_room_ghost"
-        return Cell("", name, metric, agent, estimator, digits, "", name, "dark_room_ghost") if baseline else None
-
-    return tabulated(
-        "meta_rl",
-        (
-            "Agent",
-            Column("goal", "Told the goal"),
-            Column("past", "Sees its past"),
-            Column("latency", "Switch latency", lambda a: Cell("", name, f"{a}/latency", "", "over_episodes", ".1f")),
-            Column("reached", "Arrived", lambda a: Cell("", name, f"{a}/reached", "", "success_share")),
-            Column("steady_reward", "Steady reward", lambda a: mean(name, "steady_reward", a, ".2f")),
-            Column("total_reward", "Total reward", lambda a: mean(name, "total_reward", a, ".1f")),
-            Column("params", "Params", lambda a: mean(name, "parameters", a, ",.0f") if a in trained else None),
-            Column("latency_interval", None, lambda a: Cell("", name, "latency", a, "interval", ".1f")),
-            Column("total_interval", None, lambda a: Cell("", name, "total_reward", a, "interval", ".1f")),
-            Column("old_goal", None, lambda a: mean(name, "old_goal", a, ".2f")),
-            Column("slower", None, lambda a: to_ghost(a, "latency", "bootstrap_ratio", ".1f")),
-            Column("times_params", None, lambda a: to_ghost(a, "parameters", "ratio", ".0f")),
-        ),
-        (
-            Row("AD", ("AD", "no", "yes"), "dark_room_ad"),
-            Row("Transformer", ("Transformer", "yes", "yes"), "dark_room_transformer"),
-            Row("RL2", (Tex("RL$^2$", "RL²"), "no", "yes"), "dark_room_rl2"),
-        ),
-        (Row("Ghost", ("Ghost (proposed)", "yes", "no"), "dark_room_ghost"),),
-        (
-            Row("random_walk", ("Random walk", "no", "no"), "random_walk"),
-            Row("shortest_way", ("Shortest way", "yes", "no"), "shortest_way"),
-        ),
-        more=(
-            Cell("never/latency", name, "steps_left", "", "over_episodes", ".1f"),
-            Cell("source/late_reward", "dark_room_histories", "late_reward", "source", "value", ".2f"),
-            runs(name),
-            *settings(name, DARK_ROOM.settings),
-        ),
-    )
-
-
-def _meta_rl_curves() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(f"{agent}/curve", DARK_ROOM.name, f"{agent}/reward", estimator="series")
-        for agent in (*DARK_ROOM.needs, "shortest_way")
-    )
+def _to_ghost(agent: str, metric: str, estimator: str, digits: str) -> Cell | None:
+    baseline = agent in DARK_ROOM.needs and agent != GHOST
+    return Cell("", ROOM, metric, agent, estimator, digits, "", ROOM, GHOST) if baseline else None
 
 
 # ------------------------------------------------------------------------------------------------------- Meta-World
@@ -177,7 +133,46 @@ def _metaworld_alignment(benchmark: str) -> tuple[Cell, ...]:
 
 
 ARTEFACTS = (
-    _meta_rl(),
-    figure("meta_rl", *_meta_rl_curves()),
+    tabulated(
+        "meta_rl",
+        (
+            "Agent",
+            Column("goal", "Told the goal"),
+            Column("past", "Sees its past"),
+            Column("latency", "Switch latency", lambda a: Cell("", ROOM, f"{a}/latency", "", "over_episodes", ".1f")),
+            Column("reached", "Arrived", lambda a: Cell("", ROOM, f"{a}/reached", "", "success_share")),
+            Column("steady_reward", "Steady reward", lambda a: mean(ROOM, "steady_reward", a, ".2f")),
+            Column("total_reward", "Total reward", lambda a: mean(ROOM, "total_reward", a, ".1f")),
+            Column("params", "Params", lambda a: mean(ROOM, "parameters", a, ",.0f") if a in DARK_ROOM.needs else None),
+            Column("latency_interval", None, lambda a: Cell("", ROOM, "latency", a, "interval", ".1f")),
+            Column("total_interval", None, lambda a: Cell("", ROOM, "total_reward", a, "interval", ".1f")),
+            Column("old_goal", None, lambda a: mean(ROOM, "old_goal", a, ".2f")),
+            Column("slower", None, lambda a: _to_ghost(a, "latency", "bootstrap_ratio", ".1f")),
+            Column("times_params", None, lambda a: _to_ghost(a, "parameters", "ratio", ".0f")),
+        ),
+        (
+            Row("AD", ("AD", "no", "yes"), "dark_room_ad"),
+            Row("Transformer", ("Transformer", "yes", "yes"), "dark_room_transformer"),
+            Row("RL2", (Tex("RL$^2$", "RL²"), "no", "yes"), "dark_room_rl2"),
+        ),
+        (Row("Ghost", ("Ghost (proposed)", "yes", "no"), GHOST),),
+        (
+            Row("random_walk", ("Random walk", "no", "no"), "random_walk"),
+            Row("shortest_way", ("Shortest way", "yes", "no"), "shortest_way"),
+        ),
+        more=(
+            Cell("never/latency", ROOM, "steps_left", "", "over_episodes", ".1f"),
+            Cell("source/late_reward", "dark_room_histories", "late_reward", "source", "value", ".2f"),
+            runs(ROOM),
+            *settings(ROOM, DARK_ROOM.settings),
+        ),
+    ),
+    figure(
+        "meta_rl",
+        *(
+            Cell(f"{agent}/curve", ROOM, f"{agent}/reward", estimator="series")
+            for agent in (*DARK_ROOM.needs, "shortest_way")
+        ),
+    ),
     figure("metaworld_alignment", *(cell for name in BENCHMARKS for cell in _metaworld_alignment(name))),
 )
