@@ -119,6 +119,7 @@ def cell(identity: str, shown: str, value: float | None = None, **changed: Any) 
         "value": value,
         "interval": None,
         "n": 5,
+        "unpaired": [],
         "sha256": None,
         "runs": [],
         "reduced": True,

@@ -9,8 +9,9 @@ from ghost.data.features import Sizes
 from ghost.decoders import ghost, ghost_phase, gru_phase, mlp, mlp_phase
 from ghost.decoders.contract import Batch, join
 from ghost.decoders.losses import imitation_terms
-from ghost.steps.train import split_settings
+from ghost.runs.settings import read_settings
 from ghost.study.libero import POLICIES, VARIANTS
+from ghost.training.loop import Training
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=16, d_action=7)
 TINY = Sizes(tokens=1, d_token=6, d_state=5, horizon=4, d_action=3)
@@ -22,7 +23,7 @@ WEIGHTS = {"bc": 1.0, "phase": 0.1}
 def count(name):
     decoder, settings, _ = {**POLICIES, **VARIANTS}[name]
     with torch.device("meta"):
-        built = MODULES[decoder].Decoder(split_settings(settings, MODULES[decoder])[0], PAPER)
+        built = MODULES[decoder].Decoder(read_settings(name, settings, MODULES[decoder].Settings, Training)[0], PAPER)
     return sum(p.numel() for p in built.parameters())
 
 

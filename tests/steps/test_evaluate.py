@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from conftest import ROOT, call
@@ -5,6 +7,7 @@ from ghost.errors import GhostError
 from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps.evaluate import evaluate
+from ghost.study.builds import load
 from trained import SEEDS, declared, train_tiny
 
 
@@ -76,9 +79,9 @@ def test_a_seed_that_was_not_trained_is_one_line(made, tmp_path):
 
 
 def test_what_needs_no_training_has_no_needs(tmp_path):
-    settings = {"rounds": 1, "warm_up": 0, "threads": 1, "dit_every": 0}
-    text = declared("latency", "evaluate", "ghost.evaluations.latency", settings, [0], [])
-    execute(evaluate, text, tmp_path / "manifest.json")
+    given = load({"scale": "smoke"}, ROOT).declaration("latency")
+    given["settings"]["rounds"] = 1
+    execute(evaluate, json.dumps(given), tmp_path / "manifest.json")
     (run,) = open_runs(tmp_path / "manifest.json")
     assert run.value("ghost", "parameters") == 2_315_746
     assert run.record()["stand_ins"] == []

@@ -28,5 +28,5 @@ def test_an_experiment_becomes_a_data_set(tmp_path):
 
 
 def test_bad_settings_are_one_line(tmp_path):
-    with pytest.raises(GhostError, match="dual_arm: episodes must be at least 10, one a task, got 3"):
+    with pytest.raises(GhostError, match="dual_arm: episodes must be at least 10, one per task, got 3"):
         make(tmp_path / "manifest.json", episodes=3)

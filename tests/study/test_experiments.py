@@ -5,16 +5,17 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 
+from ghost.data.sampling import Draw, WholeEpisodes
 from ghost.errors import GhostError
+from ghost.libero import episodes as libero
 from ghost.report.estimators import COMPARISONS, ESTIMATORS
 from ghost.runs.settings import read_settings
-from ghost.steps.train import split_settings
 from ghost.study import ARTEFACTS, EXPERIMENTS, find_artefact
 from ghost.study.declarations import Artefact, Cell, check
+from ghost.training.loop import Training
 
 FIGURES = [
     "ghost_mechanism",
@@ -78,14 +79,12 @@ def test_a_need_must_stand_above():
 def test_every_experiment_makes_settings_of_its_module():
     for experiment in EXPERIMENTS:
         module = importlib.import_module(experiment.module)
-        make = partial(_split, module) if experiment.step in ("train", "train_agent") else module.Settings
-        if experiment.step != "cache_features":  # the backbone's and the drawing's: the step takes them apart
-            read_settings({"name": experiment.name, "settings": experiment.settings}, make)
-
-
-def _split(module, **given):
-    """A training's settings are the decoder's and the training's."""
-    return split_settings(given, module)
+        kinds = [libero.Settings if experiment.step == "rollout" else module.Settings]
+        if experiment.step in ("train", "train_agent"):
+            kinds.append(Training)
+        if experiment.step == "cache_features":
+            kinds.append(WholeEpisodes if "stride" in experiment.settings else Draw)
+        read_settings(experiment.name, experiment.settings, *kinds)
 
 
 def test_every_built_artefact_has_its_sources(root):
