@@ -9,7 +9,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -60,10 +60,6 @@ def interval_alone(cell: Cell, found: Estimated) -> Estimate:
 def share(cell: Cell, found: Estimated) -> Estimate:
     """As 97/100."""
     return replace(number(cell, found), shown=f"{round(found.estimate * found.n)}/{found.n}")
-
-
-def p_value(cell: Cell, found: Estimated) -> Estimate:
-    return number(cell, found, show=show_p)
 
 
 def show_p(p: float, digits: str) -> str:
@@ -286,8 +282,10 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 COMPARISONS: dict[str, Comparison] = {
     **{function.__name__: function for function in (ratio, rate_difference, complexity_r, complexity_slope)},
-    "paired_p": over_pairs(statistics.paired_p, p_value),
-    "holm_p": over_pairs(statistics.paired_p, p_value),  # `summarize` corrects all such cells of a table together
+    "paired_p": over_pairs(statistics.paired_p, partial(number, show=show_p)),
+    "holm_p": over_pairs(
+        statistics.paired_p, partial(number, show=show_p)
+    ),  # `summarize` corrects all such cells of a table together
     "cohens_d": over_pairs(statistics.cohens_d),
     "paired_d": over_pairs(statistics.paired_d),
     "relative_change": over_pairs(statistics.relative_change),

@@ -52,11 +52,9 @@ def lint(folder: Path, cells: Collection[str]) -> list[str]:
 
 def lint_text(path: Path, text: str, cells: Collection[str]) -> list[str]:
     """Complaints about one file."""
-    found: list[tuple[int, str]] = []
     plain = COMMENT.sub(_blank, text)
-    for match in CELL.finditer(plain):
-        if match[2] not in cells:
-            found.append((match.start(), f"no cell {match[2]}{did_you_mean(match[2], cells)}"))
+    named = [(match.start(), match[2]) for match in CELL.finditer(plain)]
+    found = [(at, f"no cell {name}{did_you_mean(name, cells)}") for at, name in named if name not in cells]
     for pattern in BLANKED:
         plain = pattern.sub(_blank, plain)
     for name in NAMES:

@@ -94,11 +94,8 @@ def holm(p: Data) -> np.ndarray:
     """Holm's step-down correction of a family of p values, in their order. A nan stays nan and does not count."""
     values = np.asarray(p, float)
     corrected = np.full(len(values), math.nan)
-    order = [index for index in np.argsort(values, kind="stable") if not math.isnan(values[index])]
-    highest = 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * float(values[index])))
-        corrected[index] = highest
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]  # nan is sorted to the end
+    corrected[order] = np.maximum.accumulate(np.minimum(1, np.arange(len(order), 0, -1) * values[order]))
     return corrected
 
 

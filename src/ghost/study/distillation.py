@@ -1,5 +1,7 @@
 """Ghost in the place of a diffusion transformer: the teacher, the decoder distilled from it, and what both cost."""
 
+from typing import Any
+
 from ghost.study.ablation import DUAL
 from ghost.study.cells import mean, parameters, runs, settings
 from ghost.study.declarations import Cell, Experiment, figure
@@ -15,18 +17,17 @@ DIT_TRAINING = {**TRAINING, "split": "episode", "epochs": 150, "batch_size": 8, 
 DIT = training("dit", "dit", {**DIT_TRAINING, **DIT_SIZES}, SEEDS[:1])
 DISTILLED = training("ghost_distilled", "ghost", {**GHOST, "split": "episode", "distillation": 0.5}, SEEDS[:3], DIT)
 
-MEASURED = {  # name in `latency`: module and its settings
-    **{d.timed: (f"ghost.decoders.{d.module}", d.sizes) for d in DECODERS},
-    "ghost_dual": ("ghost.decoders.ghost", {**FIELD, **DUAL}),
-    "dit": (DIT.module, DIT_SIZES),
+TIMED: dict[str, dict[str, Any]] = {
+    **{d.timed: {"module": f"ghost.decoders.{d.module}", "settings": d.sizes} for d in DECODERS},
+    "ghost_dual": {"module": "ghost.decoders.ghost", "settings": {**FIELD, **DUAL}},
+    "dit": {"module": DIT.module, "settings": DIT_SIZES},
 }
-TIMED = {name: {"module": module, "settings": sizes} for name, (module, sizes) in MEASURED.items()}
 LATENCY = Experiment(
     "latency",
     "evaluate",
     "ghost.evaluations.latency",
     {"rounds": 1000, "warm_up": 20, "threads": 1, "dit_every": 10, "decoders": TIMED},
-    uses=tuple(dict.fromkeys(module for module, _ in MEASURED.values())),
+    uses=tuple(dict.fromkeys(timed["module"] for timed in TIMED.values())),
 )
 EXPERIMENTS = (DIT, DISTILLED, offline_test(DIT), offline_test(DISTILLED), LATENCY)
 

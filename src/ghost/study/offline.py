@@ -96,16 +96,10 @@ DECODERS = (PLAIN, IMITATING, WITH_BASIN, PROPOSED, *COMPARED)
 
 
 def training(
-    name: str,
-    decoder: str,
-    settings: Mapping[str, Any],
-    seeds: tuple[int, ...] = SEEDS[:5],
-    teacher: Experiment | None = None,
+    name: str, decoder: str, settings: Mapping[str, Any], seeds: tuple[int, ...] = SEEDS[:5], *teachers: Experiment
 ) -> Experiment:
-    module = f"ghost.decoders.{decoder}"
-    if teacher is None:
-        return Experiment(name, "train", module, settings, seeds, (FEATURES,))
-    return Experiment(name, "train", module, settings, seeds, (FEATURES, teacher.name), uses=(teacher.module,))
+    needs, uses = (FEATURES, *(e.name for e in teachers)), tuple(e.module for e in teachers)
+    return Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, needs, uses=uses)
 
 
 def evaluation(name: str, module: str, settings: Mapping[str, Any], *trained: Experiment) -> Experiment:
