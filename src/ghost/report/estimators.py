@@ -271,17 +271,15 @@ def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndar
 
 
 POOLED = (mean_where_run, over_episodes, success_share, success_rate, trials)  # over episodes or trials
-FACTS: dict[str, Estimator] = {function.__name__: function for function in (setting, runs, series, module)}
 ESTIMATORS: dict[str, Estimator] = {
-    **FACTS,
-    **{function.__name__: function for function in (value, mean_std, millions, *POOLED)},
+    **{f.__name__: f for f in (setting, runs, series, module, value, mean_std, millions, *POOLED)},
     "mean": over_runs(statistics.student_mean),
     "bootstrap": over_runs(statistics.bootstrap_mean, with_interval),
     "interval": over_runs(statistics.bootstrap_mean, interval_alone),
     "largest": over_runs(statistics.largest),  # for bounds that every run must keep
 }
 COMPARISONS: dict[str, Comparison] = {
-    **{function.__name__: function for function in (ratio, rate_difference, complexity_r, complexity_slope)},
+    **{f.__name__: f for f in (ratio, rate_difference, complexity_r, complexity_slope)},
     "paired_p": over_pairs(statistics.paired_p, partial(number, show=show_p)),
     "holm_p": over_pairs(
         statistics.paired_p, partial(number, show=show_p)

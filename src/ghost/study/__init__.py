@@ -4,15 +4,12 @@ Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from he
 
 * An `Experiment` is run by a step (`python -m ghost.steps.<step>`) once per seed. Its settings are the paper's sizes;
   `config/<build>.yaml` says what is smaller in a build. It may need other experiments: their runs are its inputs.
-* An `Artefact` is a figure or a table under the paper's own label:
-      fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
-      tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
-  One without a step is declared, and shown as "not built". What a table prints is declared with `tabulated`.
+* An `Artefact` is a figure or a table under the paper's own label, which its files and its DVC stage bear too. One
+  without a step is declared, and shown as "not built". What a table prints is declared with `tabulated`.
 * A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost/min_ratio}` in the text,
   `ghost audit fig:switch_speed/ghost/min_ratio` on the command line. Published numbers are in paper/claims.yaml alone.
 
-To add an experiment: write src/ghost/simulations/<name>.py, add an `Experiment` beside its kin, name it in a figure or
-table. To add a decoder: see `ghost.study.offline`.
+docs/add-an-experiment.md and docs/add-a-decoder.md say how to add one.
 """
 
 from ghost.errors import GhostError, did_you_mean

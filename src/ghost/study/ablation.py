@@ -21,13 +21,6 @@ EXPERIMENTS = (*TRAINED, *map(offline_test, TRAINED))
 METRICS = {"mse": "Overall MSE", "arm_mse": "Arm MSE", "gripper_mse": "Gripper MSE", "cosine": "Cosine sim."}
 
 
-def _rows(short: str, task: str) -> list[Row]:
-    return [
-        Row(f"{task}/{metric}", ("" if number else code(task), text), (short, metric))
-        for number, (metric, text) in enumerate(METRICS.items())
-    ]
-
-
 def _compared(short: str, metric: str, holm: bool = True, name: str = "") -> dict[str, Cell]:
     """The paper's d is here that of the differences, unlike in its other tables."""
     dual, single = f"dual_{short}_offline", f"single_{short}_offline"
@@ -52,7 +45,10 @@ ARTEFACTS = (
             Column("dual", "Dual-Phase", lambda of: spread(f"dual_{of[0]}_offline", of[1], ".3f")),
             *compared(lambda of: _compared(*of), {"p": math("p"), "holm_p": "Holm", "d": math("d")}),
         ),
-        *(_rows(short, task) for short, task in TASKS.items()),
+        *(
+            [Row(f"{task}/{m}", (code(task) if m == "mse" else "", text), (short, m)) for m, text in METRICS.items()]
+            for short, task in TASKS.items()
+        ),
         (
             Row("params", ("Parameters (M)", "trained here", *TRAINED_HERE)),
             Row("paper_params", ("", "the paper's size", *PAPERS)),

@@ -36,12 +36,11 @@ def _first(number: int, seeds: tuple[int, ...]) -> tuple[int, ...]:
 def _shared(experiment: Experiment, known: Mapping[str, Experiment]) -> tuple[int, ...]:
     """The seeds that all trainings have which an experiment needs, in the order of the first of them."""
     trained = [known[name] for name in experiment.needs if known[name].step in TRAININGS]
-    candidates = trained[0].seeds if trained else ()
-    shared = tuple(seed for seed in candidates if all(seed in other.seeds for other in trained))
+    shared = [seed for seed in trained[0].seeds if all(seed in other.seeds for other in trained)] if trained else []
     if not shared:
         listed = ", ".join(other.name for other in trained) or "it needs none"
         raise GhostError(
             f"{experiment.name} has the seeds that its trainings share, but these share none: {listed}; name seeds that"
             " all of them have"
         )
-    return shared
+    return tuple(shared)

@@ -97,20 +97,15 @@ EXPERIMENTS = (
 )
 
 
-COSINES = {  # name of the cell: metric
-    "first_cosine": "first_cosine",
-    "fresh_cosine": "fresh_first_cosine",
-    "early_cosine": "early_cosine",
-    "first_arm_cosine": "first_arm_cosine",
-}
-
-
 def _aligned(benchmark: str, agent: str) -> tuple[Cell, ...]:
     experiment, name = f"{benchmark}_switching", f"{benchmark}/{agent}"
     condition = f"{benchmark}_{agent}" if agent in AGENTS else agent
     trained = [mean(experiment, "parameters", condition, ",.0f", name=f"{name}/params")] if agent in AGENTS else []
     return (
-        *(mean(experiment, metric, condition, ".2f", name=f"{name}/{short}") for short, metric in COSINES.items()),
+        mean(experiment, "first_cosine", condition, ".2f", name=f"{name}/first_cosine"),
+        mean(experiment, "fresh_first_cosine", condition, ".2f", name=f"{name}/fresh_cosine"),
+        mean(experiment, "early_cosine", condition, ".2f", name=f"{name}/early_cosine"),
+        mean(experiment, "first_arm_cosine", condition, ".2f", name=f"{name}/first_arm_cosine"),
         Cell(f"{name}/success", experiment, f"{condition}/success", "", "success_share"),
         mean(experiment, "success", condition, ".0%", name=f"{name}/success_percent"),
         Cell(f"{name}/curve", experiment, f"{condition}/cosine", estimator="series"),
@@ -123,10 +118,9 @@ def _metaworld_alignment(benchmark: str) -> tuple[Cell, ...]:
     return (
         *(cell for agent in (*AGENTS, "expert", "random_actions") for cell in _aligned(benchmark, agent)),
         runs(experiment, f"{benchmark}/runs"),
-        *(
-            Cell(f"{benchmark}/{name}", experiment, name, estimator="setting", digits="g")
-            for name in ("rounds", "max_steps", "steps_before")
-        ),
+        Cell(f"{benchmark}/rounds", experiment, "rounds", "", "setting", "g"),
+        Cell(f"{benchmark}/max_steps", experiment, "max_steps", "", "setting", "g"),
+        Cell(f"{benchmark}/steps_before", experiment, "steps_before", "", "setting", "g"),
         Cell(f"{benchmark}/demos_per_task", demos, "episodes_per_task", "", "setting", "g"),
         Cell(f"{benchmark}/demos_success", demos, "expert_success", "all", "value", ".0%"),
     )
