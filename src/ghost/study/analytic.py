@@ -9,6 +9,7 @@ from ghost.study.tables import Column, Row, tabulated
 
 WELL = {"stiffness": 0.3, "tilt": 3.0, "d": 1.5}
 BASINS = {"alpha": 0.1, "sigma": 0.6, "collapsed_weight": 0.05}  # the first two are not published: see the module
+PUBLISHED = {"published_steps": [3, 2, 1], "published_first_ratio": 0.85, "published_min_steps": [4, 5]}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "ghost_mechanism": {**WELL, "excess": 0.05, "delta": 0.2, "dt": 0.01, "duration_s": 15.0, "tolerance": 0.15},
     "switch_speed": {
@@ -16,8 +17,11 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "dt": 0.16,  # not published: see the module
         "euler_steps": [3, 5, 10],
         "gru_alphas": [0.1, 0.28, 0.3, 0.5],  # 0.28 has the published ratio
-        **{"tolerance": 0.15, "max_steps": 60, "profile_steps": 15, "scan_resolution": 0.001},
-        **{"published_steps": [3, 2, 1], "published_first_ratio": 0.85, "published_min_steps": [4, 5]},
+        "tolerance": 0.15,
+        "max_steps": 60,
+        "profile_steps": 15,
+        "scan_resolution": 0.001,
+        **PUBLISHED,
     },
     "dwell_time": {
         **WELL,

@@ -14,15 +14,14 @@ from ghost.study.offline import DATA, DRAWN, FEATURES
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
-GROOT: Mapping[str, Any] = {  # in place of the stand-in's settings
-    **{"tokens": 64, "d_token": 2048, "token_seed": 0, "noise_seed": 0},
-    **{"cameras": [], "embodiment": "new_embodiment", "batch_size": 16},
-}
+TOKENS = {"tokens": 64, "d_token": 2048, "token_seed": 0, "noise_seed": 0}
+# The features' settings in place of the stand-in's own.
+GROOT: Mapping[str, Any] = {**TOKENS, "cameras": [], "embodiment": "new_embodiment", "batch_size": 16}
 SOURCE = {"checkpoint": "nvidia/GR00T-N1.5-3B", "revision": "", "processor": "", "processor_revision": ""}
 SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 17, "train_episodes": 1800}
-FINETUNING = {"steps": 15000, "batch_size": 4, "accumulation": 2, "learning_rate": 5e-5}  # appendix A
-LEROBOT = {"warmup_share": 0.05}  # its own
-CHECKPOINT = Experiment("groot", "finetune", MODULE, {**SOURCE, **SAMPLES, **FINETUNING, **LEROBOT}, needs=(DEMOS,))
+# Appendix A has all but the share of the warm-up, which is lerobot's.
+UPDATES = {"steps": 15000, "batch_size": 4, "accumulation": 2, "learning_rate": 5e-5, "warmup_share": 0.05}
+CHECKPOINT = Experiment("groot", "finetune", MODULE, {**SOURCE, **SAMPLES, **UPDATES}, needs=(DEMOS,))
 SHARED = ("horizon", "train_episodes")  # the checkpoint takes the features' values: it may not have seen what they test
 
 

@@ -42,20 +42,14 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 }
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
-BACKBONE = "libero_standin"
-ROLLOUT = {"backbone": BACKBONE, "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
+ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
+BACKBONE = f"ghost.backbones.{ROLLOUT['backbone']}"
 PAIRS, SWITCH_AT = [[0, 1], [5, 7]], [50, 100, 150]
 MISDIRECT = {**ROLLOUT, "tasks": [], "misdirect": PAIRS, "switch_at": SWITCH_AT}
 
 DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01}
 STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
 DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
-DATA = (
-    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS),
-    Experiment(
-        FEATURES, "cache_features", f"ghost.backbones.{BACKBONE}", {**STANDIN, **DRAWN}, needs=("libero_demos",)
-    ),
-)
 TRAINED = {
     name: Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, (FEATURES,))
     for name, (decoder, settings, seeds) in {**POLICIES, **VARIANTS}.items()
@@ -64,9 +58,7 @@ TRAINED = {
 
 def _rollout(suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
     name, module, needs = f"{trained.name}_{suffix}", "ghost.steps.rollout", (FEATURES, trained.name)
-    return Experiment(
-        name, "rollout", module, settings, seeds, needs, uses=(trained.module, f"ghost.backbones.{BACKBONE}")
-    )
+    return Experiment(name, "rollout", module, settings, seeds, needs, uses=(trained.module, BACKBONE))
 
 
 def _offline(trained: Experiment) -> Experiment:
@@ -76,7 +68,8 @@ def _offline(trained: Experiment) -> Experiment:
 
 
 EXPERIMENTS = (
-    *DATA,
+    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS),
+    Experiment(FEATURES, "cache_features", BACKBONE, {**STANDIN, **DRAWN}, needs=("libero_demos",)),
     *TRAINED.values(),
     *map(_offline, TRAINED.values()),
     *(_rollout("rollout", trained, ROLLOUT, AS_TRAINED) for trained in TRAINED.values()),

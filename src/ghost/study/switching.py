@@ -10,12 +10,7 @@ from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, tabulated
 
 SEEDS = seeds.SEEDS[:3]  # the paper shows one training of each agent
-AGENTS = {  # and their modules
-    "ghost": "ghost.agents.ghost",
-    "transformer": "ghost.agents.transformer",
-    "ad": "ghost.agents.algorithm_distillation",
-    "rl2": "ghost.agents.rl2",
-}
+AGENTS = {"ghost": "ghost", "transformer": "transformer", "ad": "algorithm_distillation", "rl2": "rl2"}  # and modules
 FLOW = {"steps": 5, "dt": 0.2}
 ATTENTION = {"d_model": 128, "d_ff": 512, "layers": 2, "heads": 4}
 Trained = Mapping[str, tuple[int, int, float, Mapping[str, Any]]]  # agent: epochs, batch size, learning rate, settings
@@ -31,13 +26,14 @@ def _trainings(world: str, trained: Trained, demos: Mapping[str, str]) -> tuple[
     for agent, (epochs, batch_size, learning_rate, own) in trained.items():
         settings = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, **own}
         needs = (demos[agent],) if agent in demos else ()
-        made.append(Experiment(f"{world}_{agent}", "train_agent", AGENTS[agent], settings, SEEDS, needs))
+        module = f"ghost.agents.{AGENTS[agent]}"
+        made.append(Experiment(f"{world}_{agent}", "train_agent", module, settings, SEEDS, needs))
     return tuple(made)
 
 
 def _switching(world: str, module: str, settings: Mapping[str, Any]) -> Experiment:
     name, needs = f"{world}_switching", tuple(f"{world}_{agent}" for agent in AGENTS)
-    uses = tuple(AGENTS.values())
+    uses = tuple(f"ghost.agents.{agent}" for agent in AGENTS.values())
     return Experiment(name, "evaluate", f"ghost.evaluations.{module}", settings, AS_TRAINED, needs, uses=uses)
 
 
@@ -81,10 +77,9 @@ IN_METAWORLD: Trained = {
     "ad": (20, 16, 0.0005, {**LOOK_BACK, "bins": 21, "told": True, "draw": False}),
     "rl2": (40, 16, 0.001, {"hidden": 128, "bins": 0, "told": True, "chunk": 32}),
 }
-ALIGNED = {
-    **{"rounds": 20, "steps_before": 30, "aligned_steps": 50, "max_steps": 200},
-    "evaluation_seed": 2_000_000,  # the episodes of 1,000,000 were looked at when AD's drawing was settled
-}
+ROUNDS = {"rounds": 20, "steps_before": 30, "aligned_steps": 50, "max_steps": 200}
+# The episodes of 1,000,000 were looked at when AD's drawing was settled.
+ALIGNED = {**ROUNDS, "evaluation_seed": 2_000_000}
 TASKS = {name: {"benchmark": name, "tasks": tasks} for name, tasks in BENCHMARKS.items()}
 EXPERIMENTS = (
     _demos("dark_room_demos", "dark_room_demos", DEMOS),
