@@ -16,8 +16,6 @@ from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
 from ghost.study import find_artefact
 
-LEFT_OUT = ("name", "digits")  # of a cell's declaration
-
 
 def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> None:
     """Compute the cells of one artefact.
@@ -49,7 +47,7 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
     behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
     records = [run.record() for run in behind]
     return {
-        **{key: value for key, value in cell.items() if key not in LEFT_OUT},
+        **{key: value for key, value in cell.items() if key not in ("name", "digits")},
         "shown": estimate.shown,
         "value": estimate.value,
         "interval": estimate.interval,
