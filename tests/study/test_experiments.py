@@ -110,8 +110,8 @@ def test_a_cell_knows_the_line_that_declares_it(root):
     for identity, written in {
         "tab:lightweight/CVAE/test_mse": 'Column("test_mse", "Test MSE"',
         "tab:lightweight/CVAE/p": "comparison(d.tested, PROPOSED.tested",
-        "fig:switch_speed/gru_a0.30/ratio": 'values("switch_speed", "gru_a0.30", ".2f", "ratio")',
-        "tab:multi_task/runs": "runs(tested)",
+        "fig:switch_speed/gru_a0.30/ratio": 'values("switch_speed", GRUS[1:3], ".2f", "ratio")',
+        "tab:multi_task/runs": "runs(PLAIN.tested)",
     }.items():
         name, _, line = declared[identity].partition(":")
         assert written in (root / name).read_text().splitlines()[int(line) - 1]

@@ -76,9 +76,8 @@ def _about(cell: Mapping[str, Any]) -> str:
 
 def unpaired(cell: Mapping[str, Any]) -> list[str]:
     """The seeds that a comparison leaves out, because only one of its two experiments has them."""
-    return (
-        [f"without the seeds {', '.join(map(str, cell['unpaired']))}, which have no pair"] if cell["unpaired"] else []
-    )
+    seeds = ", ".join(map(str, cell["unpaired"]))
+    return [f"without the seeds {seeds}, which have no pair"] if seeds else []
 
 
 def _broken(text: str) -> str:

@@ -40,15 +40,13 @@ def _plain(character: str) -> str:
 def number(shown: str) -> str:
     """A shown number in math mode, with a minus sign, ± and powers of ten; anything else is escaped as text."""
     parts = shown.split(" ± ")
-    if not all(NUMBER.fullmatch(part) for part in parts):
+    if not all(map(NUMBER.fullmatch, parts)):
         return escape(shown)
-    joined = r" \pm ".join(map(_math, parts))
+    joined = r" \pm ".join(NUMBER.sub(_math, part) for part in parts)
     return rf"\ensuremath{{{joined}}}"
 
 
-def _math(part: str) -> str:
-    match = NUMBER.fullmatch(part)
-    assert match is not None  # the caller has checked
+def _math(match: re.Match[str]) -> str:
     mantissa = match["mantissa"].replace(",", "{,}")
     if match["exponent"] is None:
         return mantissa

@@ -9,7 +9,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -60,10 +60,6 @@ def interval_alone(cell: Cell, found: Estimated) -> Estimate:
 def share(cell: Cell, found: Estimated) -> Estimate:
     """As 97/100."""
     return replace(number(cell, found), shown=f"{round(found.estimate * found.n)}/{found.n}")
-
-
-def p_value(cell: Cell, found: Estimated) -> Estimate:
-    return number(cell, found, show=show_p)
 
 
 def show_p(p: float, digits: str) -> str:
@@ -275,19 +271,19 @@ def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndar
 
 
 POOLED = (mean_where_run, over_episodes, success_share, success_rate, trials)  # over episodes or trials
-FACTS: dict[str, Estimator] = {function.__name__: function for function in (setting, runs, series, module)}
 ESTIMATORS: dict[str, Estimator] = {
-    **FACTS,
-    **{function.__name__: function for function in (value, mean_std, millions, *POOLED)},
+    **{f.__name__: f for f in (setting, runs, series, module, value, mean_std, millions, *POOLED)},
     "mean": over_runs(statistics.student_mean),
     "bootstrap": over_runs(statistics.bootstrap_mean, with_interval),
     "interval": over_runs(statistics.bootstrap_mean, interval_alone),
     "largest": over_runs(statistics.largest),  # for bounds that every run must keep
 }
 COMPARISONS: dict[str, Comparison] = {
-    **{function.__name__: function for function in (ratio, rate_difference, complexity_r, complexity_slope)},
-    "paired_p": over_pairs(statistics.paired_p, p_value),
-    "holm_p": over_pairs(statistics.paired_p, p_value),  # `summarize` corrects all such cells of a table together
+    **{f.__name__: f for f in (ratio, rate_difference, complexity_r, complexity_slope)},
+    "paired_p": over_pairs(statistics.paired_p, partial(number, show=show_p)),
+    "holm_p": over_pairs(
+        statistics.paired_p, partial(number, show=show_p)
+    ),  # `summarize` corrects all such cells of a table together
     "cohens_d": over_pairs(statistics.cohens_d),
     "paired_d": over_pairs(statistics.paired_d),
     "relative_change": over_pairs(statistics.relative_change),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pypdfium2
 from PIL import Image
 
@@ -85,11 +86,8 @@ def replaced(text: str, new: str) -> str:
 def picture(pdf: Path, out: Path, *, pages: int = 2, dpi: int = 60) -> None:
     """The first pages of the report side by side, in few colours, since the picture is kept by git."""
     document = pypdfium2.PdfDocument(pdf)
-    images = [document[number].render(scale=dpi / 72).to_pil() for number in range(min(pages, len(document)))]
-    joined = Image.new("RGB", (sum(image.width for image in images), images[0].height), "white")
-    left = 0
-    for image in images:
-        joined.paste(image, (left, 0))
-        left += image.width
+    images = [
+        np.asarray(document[number].render(scale=dpi / 72).to_pil()) for number in range(min(pages, len(document)))
+    ]
     with atomic(out) as temporary:
-        joined.quantize(32).save(temporary, optimize=True)
+        Image.fromarray(np.hstack(images)).quantize(32).save(temporary, optimize=True)

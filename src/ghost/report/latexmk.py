@@ -9,11 +9,6 @@ from pathlib import Path
 
 from ghost.errors import GhostError
 
-HOW_TO_GET = (
-    "apt-get install --no-install-recommends texlive-latex-extra texlive-publishers texlive-science "
-    "texlive-pictures latexmk"
-)
-
 
 def available() -> bool:
     return shutil.which("latexmk") is not None and shutil.which("pdflatex") is not None
@@ -25,7 +20,10 @@ def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Pa
     No shell escape, no personal latexmkrc, no clock: the same sources give the same bytes.
     """
     if not available():
-        raise GhostError(f"no LaTeX on this machine; get it with: {HOW_TO_GET}")
+        raise GhostError(
+            "no LaTeX on this machine; get it with: apt-get install --no-install-recommends texlive-latex-extra"
+            " texlive-publishers texlive-science texlive-pictures latexmk"
+        )
     folders = "".join(f"{folder.resolve()}//:" for folder in (main.parent, *search))
     environment = {
         **os.environ,

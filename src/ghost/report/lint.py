@@ -36,6 +36,7 @@ BLANKED = (
     re.compile(r"\\ghost(?:figure|table)(?:\[[^\]]*\])?\{[^{}]*\}"),
     re.compile(r"\\(?:vspace|hspace|vskip|hskip|setlength|addtolength)\*?\{[^{}]*\}(?:\{[^{}]*\})?"),
     re.compile(r"\\\\\[[^\]]*\]"),
+    re.compile("|".join(map(re.escape, NAMES))),
 )
 CELL = re.compile(r"\\(cell|published)\{([^{}]*)\}")
 INLINE_MATH = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
@@ -52,15 +53,11 @@ def lint(folder: Path, cells: Collection[str]) -> list[str]:
 
 def lint_text(path: Path, text: str, cells: Collection[str]) -> list[str]:
     """Complaints about one file."""
-    found: list[tuple[int, str]] = []
     plain = COMMENT.sub(_blank, text)
-    for match in CELL.finditer(plain):
-        if match[2] not in cells:
-            found.append((match.start(), f"no cell {match[2]}{did_you_mean(match[2], cells)}"))
+    named = [(match.start(), match[2]) for match in CELL.finditer(plain)]
+    found = [(at, f"no cell {name}{did_you_mean(name, cells)}") for at, name in named if name not in cells]
     for pattern in BLANKED:
         plain = pattern.sub(_blank, plain)
-    for name in NAMES:
-        plain = plain.replace(name, " " * len(name))
     plain = INLINE_MATH.sub(_blank_math, plain)
     for match in NUMBER.finditer(plain):
         found.append((match.start(), f"typed number {match[0]}: make it a \\cell{{}} (or \\const{{}} in a formula)"))

@@ -94,11 +94,8 @@ def holm(p: Data) -> np.ndarray:
     """Holm's step-down correction of a family of p values, in their order. A nan stays nan and does not count."""
     values = np.asarray(p, float)
     corrected = np.full(len(values), math.nan)
-    order = [index for index in np.argsort(values, kind="stable") if not math.isnan(values[index])]
-    highest = 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * float(values[index])))
-        corrected[index] = highest
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]  # nan is sorted to the end
+    corrected[order] = np.maximum.accumulate(np.minimum(1, np.arange(len(order), 0, -1) * values[order]))
     return corrected
 
 
@@ -129,7 +126,8 @@ def bootstrap_mean(values: Data) -> Estimated:
 def wilson(successes: int, n: int) -> Estimated:
     """A success rate with Wilson's score interval: never a single point, also for 0/n and n/n."""
     test = stats.binomtest(successes, n)
-    return Estimated(float(test.statistic), n, _floats(test.proportion_ci(method="wilson")))
+    interval = test.proportion_ci(method="wilson")
+    return Estimated(float(test.statistic), n, (float(interval.low), float(interval.high)))
 
 
 # ---------------------------------------------------------------------------------------------------------- private
@@ -145,11 +143,6 @@ def _differences(a: Data, b: Data) -> np.ndarray:
 def _std(values: Data) -> float:
     """The sample standard deviation; nan for one value."""
     return float(np.std(np.asarray(values, float), ddof=1)) if len(values) > 1 else math.nan
-
-
-def _floats(bounds: Sequence[float]) -> Interval:
-    low, high = map(float, bounds)
-    return low, high
 
 
 def _effect(mean: float, std: float, n: int, scale: float, freedom: int) -> Estimated:
@@ -172,4 +165,5 @@ def _bootstrap(statistic: Callable[..., Any], *data: Data) -> Estimated:
         return Estimated(estimate, n)
     rng = np.random.default_rng(0)
     drawn = stats.bootstrap(samples, statistic, paired=True, vectorized=True, method="percentile", rng=rng)
-    return Estimated(estimate, n, _floats(drawn.confidence_interval))
+    interval = drawn.confidence_interval
+    return Estimated(estimate, n, (float(interval.low), float(interval.high)))

@@ -37,10 +37,9 @@ def draw(source: Path, style: Path, out: Path) -> None:
         page = pypdfium2.PdfDocument(pdf)[0].render(scale=DPI / 72).to_pil()
         with atomic(out.with_suffix(".png")) as temporary:
             page.save(temporary)
-        with atomic(out.with_suffix(".pdf")) as temporary:
-            temporary.write_bytes(pdf.read_bytes())
-    with atomic(out.with_suffix(".pgf")) as temporary:
-        temporary.write_bytes(source.read_bytes())
+        for made, suffix in ((pdf, ".pdf"), (source, ".pgf")):
+            with atomic(out.with_suffix(suffix)) as temporary:
+                temporary.write_bytes(made.read_bytes())
 
 
 if __name__ == "__main__":

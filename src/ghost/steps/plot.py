@@ -26,7 +26,8 @@ def plot(label: str, out: Path, manifests: tuple[Path, ...], pgf: bool = False) 
         pgf: write the .pgf too; needs pdflatex.
     """
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
-    with mpl.rc_context(RC), tempfile.TemporaryDirectory(dir=_made(out.parent), prefix=".plot") as folder:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(RC), tempfile.TemporaryDirectory(dir=out.parent, prefix=".plot") as folder:
         drawn = importlib.import_module(f"ghost.report.plots.{label}").draw(runs)
         target = Path(folder) / out.name  # the final name: a .pgf refers to its images by it
         drawn.savefig(target.with_suffix(".pdf"), backend="pdf", metadata={"CreationDate": None})
@@ -35,11 +36,6 @@ def plot(label: str, out: Path, manifests: tuple[Path, ...], pgf: bool = False) 
             drawn.savefig(target.with_suffix(".pgf"), backend="pgf")
         for made in sorted(Path(folder).iterdir()):
             made.replace(out.parent / made.name)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 if __name__ == "__main__":

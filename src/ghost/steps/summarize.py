@@ -16,8 +16,6 @@ from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
 from ghost.study import find_artefact
 
-LEFT_OUT = ("name", "digits")  # of a cell's declaration
-
 
 def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> None:
     """Compute the cells of one artefact.
@@ -30,8 +28,8 @@ def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> Non
     cells = find_artefact(artefact).declaration()
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
     made = [summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], [])) for cell in cells]
-    lines = map(canonical, correct(made, {cell["id"]: cell["digits"] for cell in cells}))
-    write_text(out, "".join(f"{line}\n" for line in lines))
+    correct(made, {cell["id"]: cell["digits"] for cell in cells})
+    write_text(out, "".join(f"{canonical(cell)}\n" for cell in made))
 
 
 def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | None = None) -> dict[str, Any]:
@@ -49,7 +47,7 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
     behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
     records = [run.record() for run in behind]
     return {
-        **{key: value for key, value in cell.items() if key not in LEFT_OUT},
+        **{key: value for key, value in cell.items() if key not in ("name", "digits")},
         "shown": estimate.shown,
         "value": estimate.value,
         "interval": estimate.interval,
@@ -62,16 +60,11 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
     }
 
 
-def correct(cells: list[dict[str, Any]], digits: dict[str, str]) -> list[dict[str, Any]]:
-    """Holm's correction over all cells of the artefact that ask for it (`holm_p`); the others are as they were."""
+def correct(cells: list[dict[str, Any]], digits: dict[str, str]) -> None:
+    """Holm's correction, in place, over all cells of the artefact that ask for it (`holm_p`)."""
     family = [cell for cell in cells if cell["estimator"] == "holm_p" and cell["value"] is not None]
-    corrected = dict(zip([cell["id"] for cell in family], holm([cell["value"] for cell in family]), strict=True))
-    return [
-        {**cell, "value": float(p), "shown": show_p(p, digits[cell["id"]])}
-        if (p := corrected.get(cell["id"])) is not None
-        else cell
-        for cell in cells
-    ]
+    for cell, p in zip(family, holm([cell["value"] for cell in family]), strict=True):
+        cell |= {"value": float(p), "shown": show_p(p, digits[cell["id"]])}
 
 
 if __name__ == "__main__":

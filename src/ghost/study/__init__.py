@@ -4,15 +4,12 @@ Wildcards, targets, cells, LaTeX macros, DVC stages and the audit derive from he
 
 * An `Experiment` is run by a step (`python -m ghost.steps.<step>`) once per seed. Its settings are the paper's sizes;
   `config/<build>.yaml` says what is smaller in a build. It may need other experiments: their runs are its inputs.
-* An `Artefact` is a figure or a table under the paper's own label:
-      fig:<label> -> figures/<label>.{pdf,png,pgf}        -> DVC stage fig_<label>
-      tab:<label> -> paper/generated/tab_<label>.tex      -> DVC stage tab_<label>
-  One without a step is declared, and shown as "not built". What a table prints is declared with `tabulated`.
+* An `Artefact` is a figure or a table under the paper's own label, which its files and its DVC stage bear too. One
+  without a step is declared, and shown as "not built". What a table prints is declared with `tabulated`.
 * A `Cell` is one number (or one curve) that the report shows: `\\cell{fig:switch_speed/ghost/min_ratio}` in the text,
   `ghost audit fig:switch_speed/ghost/min_ratio` on the command line. Published numbers are in paper/claims.yaml alone.
 
-To add an experiment: write src/ghost/simulations/<name>.py, add an `Experiment` beside its kin, name it in a figure or
-table. To add a decoder: see `ghost.study.offline`.
+docs/add-an-experiment.md and docs/add-a-decoder.md say how to add one.
 """
 
 from ghost.errors import GhostError, did_you_mean
@@ -20,29 +17,17 @@ from ghost.study import ablation, analytic, benchmarks, distillation, libero, mu
 from ghost.study.declarations import Artefact, Experiment, check
 from ghost.study.seeds import resolved
 
-DECLARED: tuple[Experiment, ...] = (
-    *analytic.EXPERIMENTS,
-    *offline.EXPERIMENTS,
-    *multi_task.EXPERIMENTS,
-    *distillation.EXPERIMENTS,
-    *ablation.EXPERIMENTS,
-    *switching.EXPERIMENTS,
-    *libero.EXPERIMENTS,
-    *benchmarks.EXPERIMENTS,
+DECLARED: tuple[Experiment, ...] = tuple(
+    experiment
+    for part in (analytic, offline, multi_task, distillation, ablation, switching, libero, benchmarks)
+    for experiment in part.EXPERIMENTS
 )
 EXPERIMENTS = resolved(DECLARED)  # with the seeds that the study gives them
-
-ARTEFACTS: tuple[Artefact, ...] = (
-    *analytic.ARTEFACTS,
-    *multi_task.ARTEFACTS,
-    *distillation.ARTEFACTS,
-    *offline.ARTEFACTS,
-    *ablation.ARTEFACTS,
-    *switching.ARTEFACTS,
-    *libero.ARTEFACTS,
-    *benchmarks.ARTEFACTS,
+ARTEFACTS: tuple[Artefact, ...] = tuple(
+    artefact
+    for part in (analytic, multi_task, distillation, offline, ablation, switching, libero, benchmarks)
+    for artefact in part.ARTEFACTS
 )
-
 check(DECLARED, ARTEFACTS)
 
 

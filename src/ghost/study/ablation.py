@@ -1,7 +1,7 @@
 """One phase or two: Ghost with and without the second-order refinement, trained on a single task."""
 
 from ghost.study.cells import compared, comparison, parameters, runs, settings, spread
-from ghost.study.declarations import Artefact, Cell, figure
+from ghost.study.declarations import Cell, figure
 from ghost.study.offline import GHOST, offline_test, training
 from ghost.study.seeds import SEEDS
 from ghost.study.tables import Column, Row, code, math, tabulated
@@ -21,25 +21,22 @@ EXPERIMENTS = (*TRAINED, *map(offline_test, TRAINED))
 METRICS = {"mse": "Overall MSE", "arm_mse": "Arm MSE", "gripper_mse": "Gripper MSE", "cosine": "Cosine sim."}
 
 
-def _rows(short: str, task: str) -> list[Row]:
-    return [
-        Row(f"{task}/{metric}", ("" if number else code(task), text), (short, metric))
-        for number, (metric, text) in enumerate(METRICS.items())
-    ]
-
-
 def _compared(short: str, metric: str, holm: bool = True, name: str = "") -> dict[str, Cell]:
     """The paper's d is here that of the differences, unlike in its other tables."""
     dual, single = f"dual_{short}_offline", f"single_{short}_offline"
     return comparison(dual, single, metric, d="paired_d", d_digits="+z.2f", holm=holm, name=name)
 
 
-def _ablation() -> Artefact:
-    single, dual = "single_cups_offline", "dual_cups_offline"
-    trained = parameters(single, name="single/params"), parameters(dual, name="dual/params")
-    ours = parameters("latency", "ghost", name="single/paper_params")
-    with_both = parameters("latency", "ghost_dual", name="dual/paper_params")
-    return tabulated(
+SINGLE, BOTH = "single_cups_offline", "dual_cups_offline"
+TRAINED_HERE = parameters(SINGLE, name="single/params"), parameters(BOTH, name="dual/params")
+PAPERS = (
+    parameters("latency", "ghost", name="single/paper_params"),
+    parameters("latency", "ghost_dual", name="dual/paper_params"),
+)
+# Holm's correction is in the table, which has the whole family.
+PAIRED = [_compared(short, "arm_mse", holm=False, name=f"{task}/arm_mse") for short, task in TASKS.items()]
+ARTEFACTS = (
+    tabulated(
         "ablation",
         (
             "Task",
@@ -48,24 +45,20 @@ def _ablation() -> Artefact:
             Column("dual", "Dual-Phase", lambda of: spread(f"dual_{of[0]}_offline", of[1], ".3f")),
             *compared(lambda of: _compared(*of), {"p": math("p"), "holm_p": "Holm", "d": math("d")}),
         ),
-        *(_rows(short, task) for short, task in TASKS.items()),
+        *(
+            [Row(f"{task}/{m}", (code(task) if m == "mse" else "", text), (short, m)) for m, text in METRICS.items()]
+            for short, task in TASKS.items()
+        ),
         (
-            Row("params", ("Parameters (M)", "trained here", *trained)),
-            Row("paper_params", ("", "the paper's size", ours, with_both)),
+            Row("params", ("Parameters (M)", "trained here", *TRAINED_HERE)),
+            Row("paper_params", ("", "the paper's size", *PAPERS)),
         ),
         more=(
-            Cell("params/change", dual, "parameters", "model", "relative_change", "+.0f", "%", single),
-            runs(single),
+            Cell("params/change", BOTH, "parameters", "model", "relative_change", "+.0f", "%", SINGLE),
+            runs(SINGLE),
             *settings("dual_cups", ("noise", "dropout", "validation_share", "patience", *DUAL)),
             *settings("single_cups", ("steps",), "single/"),
         ),
-    )
-
-
-def _ablation_paired() -> list[Cell]:
-    """Holm's correction is in the table, which has the whole family."""
-    pairs = [_compared(short, "arm_mse", holm=False, name=f"{task}/arm_mse") for short, task in TASKS.items()]
-    return [cell for pair in pairs for cell in pair.values()]
-
-
-ARTEFACTS = (_ablation(), figure("ablation_paired", *_ablation_paired()))
+    ),
+    figure("ablation_paired", *(cell for pair in PAIRED for cell in pair.values())),
+)

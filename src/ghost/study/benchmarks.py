@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ghost.study.declarations import Artefact, Cell, Experiment, Tex, figure
+from ghost.study.declarations import Cell, Experiment, Tex, figure
 from ghost.study.tables import Column, Row, Text, tabulated
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ LINES: Mapping[str, Line] = {
 }
 SHOWN = ("ratio", "low", "high")  # median, quartiles
 GROWTH = {"samples": 256, "tokens": 16, "seeds": 1, "episodes": 1}  # the least of each, which is doubled three times
-BENCHES = (*dict.fromkeys(name.split("/")[0] for name in LINES), "growth")
+COMPARING = tuple(dict.fromkeys(name.split("/")[0] for name in LINES))
+BENCHES = (*COMPARING, "growth")
 FILES = tuple(f"data/bench/{bench}.csv" for bench in BENCHES)
 
 SETTINGS = {"goals": {name: line.goal for name, line in LINES.items()}, "growing": list(GROWTH)}
@@ -92,29 +93,21 @@ def _row(name: str, line: Line) -> Row:
     return Row(name, (line.ours, line.against, ratio, (low, ", ", high), aimed))
 
 
-def _benchmarks() -> Artefact:
-    return tabulated(
+ARTEFACTS = (
+    tabulated(
         "benchmarks",
         ("Ours", "against", Column("ratio", "Ratio"), Column("quartiles", "Quartiles"), Column("goal", "Goal")),
+        *([_row(name, line) for name, line in LINES.items() if name.split("/")[0] == bench] for bench in COMPARING),
+    ),
+    figure(
+        "growth",
         *(
-            [_row(name, line) for name, line in LINES.items() if name.split("/")[0] == bench]
-            for bench in dict.fromkeys(name.split("/")[0] for name in LINES)
+            cell
+            for name in GROWTH
+            for cell in (
+                Cell(f"{name}/exponent", "benchmarks", "exponent", f"growth/{name}"),
+                Cell(f"{name}/curve", "benchmarks", f"growth/{name}/seconds", estimator="series"),
+            )
         ),
-    )
-
-
-def _growth() -> tuple[Cell, ...]:
-    return tuple(
-        cell
-        for name in GROWTH
-        for cell in (
-            Cell(f"{name}/exponent", "benchmarks", "exponent", f"growth/{name}"),
-            Cell(f"{name}/curve", "benchmarks", f"growth/{name}/seconds", estimator="series"),
-        )
-    )
-
-
-ARTEFACTS = (
-    _benchmarks(),
-    figure("growth", *_growth()),
+    ),
 )

@@ -198,8 +198,7 @@ def _check(value: dict[str, Any], schema: Path, where: str) -> None:
             known = error.schema["properties"]
             wrong = next(key for key in error.instance if key not in known)
             raise GhostError(f"{where}: no key {wrong!r}{did_you_mean(wrong, known)}")
-        key = ".".join(map(str, error.absolute_path))
-        raise GhostError(f"{where}: {key}: {error.message}")
+        raise GhostError(f"{where}: {'.'.join(map(str, error.absolute_path))}: {error.message}")
 
 
 def _resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:

@@ -19,16 +19,17 @@ def curves(experiment: str, *arrays: str, prefix: str = "") -> tuple[Cell, ...]:
 
 def values(
     experiment: str,
-    condition: str,
+    conditions: str | tuple[str, ...],
     digits: str,
     *metrics: str,
     estimator: str = "value",
     unit: str = "",
     prefix: str = "",
 ) -> tuple[Cell, ...]:
-    """Measured values of an experiment under one condition: <condition>/<metric>. Without chance there is one run."""
+    """Measured values of an experiment: <condition>/<metric>. Without chance there is one run."""
     return tuple(
         Cell(f"{prefix}{condition}/{metric}", experiment, metric, condition, estimator, digits, unit)
+        for condition in ((conditions,) if isinstance(conditions, str) else conditions)
         for metric in metrics
     )
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,12 +137,11 @@ def figure(label: str, *cells: Cell) -> Artefact:
     return Artefact("fig", label, "plot", cells)
 
 
-def check(experiments: Iterable[Experiment], artefacts: Iterable[Artefact]) -> None:
+def check(experiments: Sequence[Experiment], artefacts: Sequence[Artefact]) -> None:
     """Names are unique, and every cell rests on an experiment that exists."""
-    experiments, artefacts = tuple(experiments), tuple(artefacts)
-    _unique("experiment", [experiment.name for experiment in experiments])
-    _unique("artefact", [artefact.id for artefact in artefacts])
     known = [experiment.name for experiment in experiments]
+    _unique("experiment", known)
+    _unique("artefact", [artefact.id for artefact in artefacts])
     for number, experiment in enumerate(experiments):
         for need in experiment.needs:
             if need not in known[:number]:

@@ -1,47 +1,33 @@
 """Ghost in the place of a diffusion transformer: the teacher, the decoder distilled from it, and what both cost."""
 
+from typing import Any
+
 from ghost.study.ablation import DUAL
 from ghost.study.cells import mean, parameters, runs, settings
-from ghost.study.declarations import Artefact, Cell, Experiment, figure
+from ghost.study.declarations import Cell, Experiment, figure
 from ghost.study.offline import DECODERS, FEATURES, FIELD, GHOST, TRAINING, offline_test, training
 from ghost.study.seeds import SEEDS
 from ghost.study.tables import Column, Row, Text, indented, tabulated
 
-DIT_SIZES = {
-    "layers": 16,
-    "heads": 32,
-    "d_head": 48,
-    "vl_layers": 4,
-    "vl_heads": 32,
-    "hidden": 1024,
-    "embodiments": 32,
-    "embodiment": 31,
-    "future_tokens": 32,
-    "positions": 1024,
-    "dropout": 0.2,
-}
+ATTENTION = {"layers": 16, "heads": 32, "d_head": 48, "vl_layers": 4, "vl_heads": 32}
+EMBODIMENT = {"embodiments": 32, "embodiment": 31}
+DIT_SIZES = {**ATTENTION, "hidden": 1024, **EMBODIMENT, "future_tokens": 32, "positions": 1024, "dropout": 0.2}
 # 15,000 steps of 4 samples, accumulated over 2, at 5e-5: 150 passes over the 800 timesteps
 DIT_TRAINING = {**TRAINING, "split": "episode", "epochs": 150, "batch_size": 8, "learning_rate": 5e-5}
 DIT = training("dit", "dit", {**DIT_TRAINING, **DIT_SIZES}, SEEDS[:1])
 DISTILLED = training("ghost_distilled", "ghost", {**GHOST, "split": "episode", "distillation": 0.5}, SEEDS[:3], DIT)
 
-MEASURED = {  # name in `latency`: module and its settings
-    **{d.timed: (f"ghost.decoders.{d.module}", d.sizes) for d in DECODERS},
-    "ghost_dual": ("ghost.decoders.ghost", {**FIELD, **DUAL}),
-    "dit": (DIT.module, DIT_SIZES),
+TIMED: dict[str, dict[str, Any]] = {
+    **{d.timed: {"module": f"ghost.decoders.{d.module}", "settings": d.sizes} for d in DECODERS},
+    "ghost_dual": {"module": "ghost.decoders.ghost", "settings": {**FIELD, **DUAL}},
+    "dit": {"module": DIT.module, "settings": DIT_SIZES},
 }
 LATENCY = Experiment(
     "latency",
     "evaluate",
     "ghost.evaluations.latency",
-    {
-        "rounds": 1000,
-        "warm_up": 20,
-        "threads": 1,
-        "dit_every": 10,
-        "decoders": {name: {"module": module, "settings": sizes} for name, (module, sizes) in MEASURED.items()},
-    },
-    uses=tuple(dict.fromkeys(module for module, _ in MEASURED.values())),
+    {"rounds": 1000, "warm_up": 20, "threads": 1, "dit_every": 10, "decoders": TIMED},
+    uses=tuple(dict.fromkeys(timed["module"] for timed in TIMED.values())),
 )
 EXPERIMENTS = (DIT, DISTILLED, offline_test(DIT), offline_test(DISTILLED), LATENCY)
 
@@ -53,26 +39,26 @@ def _errors(metric: str, text: Text) -> Row:
     return Row(metric, (text, mean(GHOST_TEST, metric), mean(DIT_TEST, metric), ratio))
 
 
-def _groot_distill() -> Artefact:
-    params = parameters("latency", "ghost", ".1f"), parameters("latency", "dit", ".1f")
-    latency = mean("latency", "latency_ms", "ghost", ".2f", "ms"), mean("latency", "latency_ms", "dit", ".0f", "ms")
-    predicted = mean(GHOST_TEST, "predict_the_mean_mse", name="predict_the_mean/mse")
-    ratio = Cell("", DIT_TEST, "parameters", "model", "ratio", ".0f", against=GHOST_TEST)
-    paper_ratio = mean("latency", "parameters", "dit_over_ghost", ".0f")
-    latency_ratio = mean("latency", "latency", "dit_over_ghost", ".0f", name="ratio/latency")
-    return tabulated(
+PARAMS = parameters("latency", "ghost", ".1f"), parameters("latency", "dit", ".1f")
+LATENCIES = mean("latency", "latency_ms", "ghost", ".2f", "ms"), mean("latency", "latency_ms", "dit", ".0f", "ms")
+PREDICTED = mean(GHOST_TEST, "predict_the_mean_mse", name="predict_the_mean/mse")
+RATIO = Cell("", DIT_TEST, "parameters", "model", "ratio", ".0f", against=GHOST_TEST)
+PAPER_RATIO = mean("latency", "parameters", "dit_over_ghost", ".0f")
+LATENCY_RATIO = mean("latency", "latency", "dit_over_ghost", ".0f", name="ratio/latency")
+ARTEFACTS = (
+    tabulated(
         "groot_distill",
         ("Metric", Column("Ghost", "Ghost"), Column("DiT", "DiT"), Column("ratio", "DiT / Ghost")),
         (
-            Row("params", ("Parameters (M), trained here", parameters(GHOST_TEST), parameters(DIT_TEST), ratio)),
-            Row("paper_params", ("Parameters (M), the paper's size", *params, paper_ratio)),
+            Row("params", ("Parameters (M), trained here", parameters(GHOST_TEST), parameters(DIT_TEST), RATIO)),
+            Row("paper_params", ("Parameters (M), the paper's size", *PARAMS, PAPER_RATIO)),
             _errors("mse", "MSE, all dimensions"),
             _errors("arm_mse", indented("arm joints")),
             _errors("gripper_mse", indented("grippers")),
             _errors("lift_mse", indented("lift command")),
-            Row("predict_the_mean", (indented("predicting the task's mean"), predicted, predicted)),
+            Row("predict_the_mean", (indented("predicting the task's mean"), PREDICTED, PREDICTED)),
             Row("cosine", ("Cosine similarity", mean(GHOST_TEST, "cosine"), mean(DIT_TEST, "cosine"))),
-            Row("latency_ms", ("Latency (ms), the paper's size", *latency, latency_ratio)),
+            Row("latency_ms", ("Latency (ms), the paper's size", *LATENCIES, LATENCY_RATIO)),
             Row("runs", ("Training runs", runs(GHOST_TEST, ""), runs(DIT_TEST, ""))),
         ),
         more=(
@@ -80,15 +66,13 @@ def _groot_distill() -> Artefact:
             *settings("dit", ("epochs", "batch_size", "learning_rate"), "DiT/"),
         ),
         named="{column}/{row}",
-    )
-
-
-def _e2e_trajectory() -> tuple[Cell, ...]:
-    return tuple(
-        Cell(f"{name}/curve/{array}", experiment, f"chunk/{array}", estimator="series")
-        for name, experiment in (("Ghost", GHOST_TEST), ("DiT", DIT_TEST))
-        for array in ("recorded", "predicted")
-    )
-
-
-ARTEFACTS = (_groot_distill(), figure("e2e_trajectory", *_e2e_trajectory()))
+    ),
+    figure(
+        "e2e_trajectory",
+        *(
+            Cell(f"{name}/curve/{array}", experiment, f"chunk/{array}", estimator="series")
+            for name, experiment in (("Ghost", GHOST_TEST), ("DiT", DIT_TEST))
+            for array in ("recorded", "predicted")
+        ),
+    ),
+)

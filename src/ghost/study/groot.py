@@ -10,47 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ghost.study.declarations import Experiment
-from ghost.study.offline import DATA, FEATURES
+from ghost.study.offline import DATA, DRAWN, FEATURES
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
-STANDIN_OWN = (
-    "tokens",
-    "d_token",
-    "text_tokens",
-    "hidden",
-    "weights_seed",
-)  # of the features' settings: the backbone's
-GROOT_OWN: Mapping[str, Any] = {
-    "tokens": 64,
-    "d_token": 2048,
-    "token_seed": 0,
-    "noise_seed": 0,
-    "cameras": [],
-    "embodiment": "new_embodiment",
-    "batch_size": 16,
-}
-CHECKPOINT = Experiment(
-    "groot",
-    "finetune",
-    MODULE,
-    {
-        "checkpoint": "nvidia/GR00T-N1.5-3B",
-        "revision": "",
-        "processor": "",
-        "processor_revision": "",
-        "embodiment": "new_embodiment",
-        "cameras": [],
-        "horizon": 17,
-        "train_episodes": 1800,
-        "steps": 15000,  # appendix A
-        "batch_size": 4,
-        "accumulation": 2,
-        "learning_rate": 5e-5,
-        "warmup_share": 0.05,  # lerobot's
-    },
-    needs=(DEMOS,),
-)
+TOKENS = {"tokens": 64, "d_token": 2048, "token_seed": 0, "noise_seed": 0}
+# The features' settings in place of the stand-in's own.
+GROOT: Mapping[str, Any] = {**TOKENS, "cameras": [], "embodiment": "new_embodiment", "batch_size": 16}
+SOURCE = {"checkpoint": "nvidia/GR00T-N1.5-3B", "revision": "", "processor": "", "processor_revision": ""}
+SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 17, "train_episodes": 1800}
+# Appendix A has all but the share of the warm-up, which is lerobot's.
+UPDATES = {"steps": 15000, "batch_size": 4, "accumulation": 2, "learning_rate": 5e-5, "warmup_share": 0.05}
+CHECKPOINT = Experiment("groot", "finetune", MODULE, {**SOURCE, **SAMPLES, **UPDATES}, needs=(DEMOS,))
 SHARED = ("horizon", "train_episodes")  # the checkpoint takes the features' values: it may not have seen what they test
 
 
@@ -73,12 +44,11 @@ def replaced(
         settings = {"path": demos}
         made[at[DEMOS]] = dataclasses.replace(made[at[DEMOS]], module="ghost.data.recorded", settings=settings)
     if backbone == "groot":
-        own[FEATURES] = frozenset(GROOT_OWN)
+        own[FEATURES] = frozenset(GROOT)
         features = made[at[FEATURES]]
-        drawing = {key: value for key, value in features.settings.items() if key not in STANDIN_OWN}
         model = dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint})
         needs = (*features.needs, model.name)
-        features = dataclasses.replace(features, module=MODULE, settings={**GROOT_OWN, **drawing}, needs=needs)
+        features = dataclasses.replace(features, module=MODULE, settings={**GROOT, **DRAWN}, needs=needs)
         made[at[FEATURES] : at[FEATURES] + 1] = [model, features]
     return Replaced(tuple(made), own)
 

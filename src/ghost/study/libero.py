@@ -5,7 +5,7 @@ from typing import Any
 
 from ghost.study import seeds
 from ghost.study.cells import mean, parameters, runs, settings, spread
-from ghost.study.declarations import Artefact, Cell, Experiment, figure
+from ghost.study.declarations import Cell, Experiment, figure
 from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, math, tabulated
 
@@ -43,46 +43,22 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
 ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
+BACKBONE = f"ghost.backbones.{ROLLOUT['backbone']}"
 PAIRS, SWITCH_AT = [[0, 1], [5, 7]], [50, 100, 150]
 MISDIRECT = {**ROLLOUT, "tasks": [], "misdirect": PAIRS, "switch_at": SWITCH_AT}
 
-DATA = (
-    Experiment(
-        "libero_demos",
-        "make_demos",
-        "ghost.libero.demos",
-        {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01},
-    ),
-    Experiment(
-        FEATURES,
-        "cache_features",
-        "ghost.backbones.libero_standin",
-        {
-            "tokens": 64,
-            "d_token": 2048,
-            "weights_seed": 2026,
-            "stride": 1,
-            "test_episodes": 4,
-            "horizon": 16,
-            "d_state": 64,
-            "d_action": 7,
-            "samples_per_shard": 1024,
-        },
-        needs=("libero_demos",),
-    ),
-)
+DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01}
+STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
+DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
 TRAINED = {
     name: Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, (FEATURES,))
     for name, (decoder, settings, seeds) in {**POLICIES, **VARIANTS}.items()
 }
 
 
-def _rollout(
-    suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...] = AS_TRAINED
-) -> Experiment:
+def _rollout(suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
     name, module, needs = f"{trained.name}_{suffix}", "ghost.steps.rollout", (FEATURES, trained.name)
-    uses = (trained.module, f"ghost.backbones.{settings['backbone']}")
-    return Experiment(name, "rollout", module, settings, seeds, needs, uses=uses)
+    return Experiment(name, "rollout", module, settings, seeds, needs, uses=(trained.module, BACKBONE))
 
 
 def _offline(trained: Experiment) -> Experiment:
@@ -92,10 +68,11 @@ def _offline(trained: Experiment) -> Experiment:
 
 
 EXPERIMENTS = (
-    *DATA,
+    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS),
+    Experiment(FEATURES, "cache_features", BACKBONE, {**STANDIN, **DRAWN}, needs=("libero_demos",)),
     *TRAINED.values(),
     *map(_offline, TRAINED.values()),
-    *(_rollout("rollout", trained, ROLLOUT) for trained in TRAINED.values()),
+    *(_rollout("rollout", trained, ROLLOUT, AS_TRAINED) for trained in TRAINED.values()),
     *(_rollout("ensemble_rollout", TRAINED[name], {**ROLLOUT, "ensemble": True}, (0,)) for name in ENSEMBLES),
     *(_rollout("misdirected", TRAINED[name], MISDIRECT, SEEDS[:1]) for name in MISDIRECTED),
 )
@@ -124,25 +101,36 @@ def _success(experiment: str, condition: str = "all", name: str = "") -> Cell:
     return Cell(name, experiment, "success", condition, "success_rate", ".0f", "%")
 
 
-def _libero10() -> Artefact:
-    def one(make: Callable[[str], Cell]) -> Callable[[str], Cell | None]:
-        """Of single policies, not of ensembles."""
-        return lambda policy: make(policy) if policy in TRAINED else None
+def _one(make: Callable[[str], Cell]) -> Callable[[str], Cell | None]:
+    """Of single policies, not of ensembles."""
+    return lambda policy: make(policy) if policy in TRAINED else None
 
-    return tabulated(
+
+def _gap(name: str, condition: str, estimator: str, digits: str, unit: str = "pp") -> Cell:
+    """Ghost PG's success compared with the MLP's."""
+    pg, mlp = "libero_ghost_pg_rollout", "libero_mlp_rollout"
+    return Cell(name, pg, "success", condition, estimator, digits, unit, mlp)
+
+
+SHOWN = [row for row in (*SINGLE, *TOGETHER) if row.name in ("MLP", "Ghost_PG", "Ghost_PZ", "Ghost_PZ_ensemble")]
+SUCCESS = Column("success", "Success (%)", lambda p: _success(f"{p}_rollout"))
+TRIALS = Column("trials", math("n"), lambda p: Cell("", f"{p}_rollout", "success", "all", "trials"))
+CONTRACTION = "per_step_contraction_percent"
+ARTEFACTS = (
+    tabulated(
         "libero10",
         (
             "Policy",
             Column("params", "Params (M)"),
             Column("phase", "Phase"),
             Column("state", "State"),
-            Column("success", "Success (%)", lambda p: _success(f"{p}_rollout")),
+            SUCCESS,
             Column("T8", "Two pots (%)", lambda p: _success(f"{p}_rollout", "T8")),
-            Column("trials", math("n"), lambda p: Cell("", f"{p}_rollout", "success", "all", "trials")),
+            TRIALS,
             Column("settled", None, lambda p: Cell("", f"{p}_rollout", "settled", "all", "success_rate", ".0f", "%")),
-            Column("spread", None, one(lambda p: spread(f"{p}_rollout", "success", ".2f"))),
-            Column("runs", None, one(lambda p: runs(f"{p}_rollout", ""))),
-            Column("mse", None, one(lambda p: spread(f"{p}_offline", "mse", ".4f"))),
+            Column("spread", None, _one(lambda p: spread(f"{p}_rollout", "success", ".2f"))),
+            Column("runs", None, _one(lambda p: runs(f"{p}_rollout", ""))),
+            Column("mse", None, _one(lambda p: spread(f"{p}_offline", "mse", ".4f"))),
         ),
         SINGLE,
         TOGETHER,
@@ -172,43 +160,33 @@ def _libero10() -> Artefact:
             Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
             Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),
         ),
-    )
-
-
-SHOWN = ("MLP", "Ghost_PG", "Ghost_PZ", "Ghost_PZ_ensemble")  # in fig:libero_per_task
-
-
-def _per_task() -> list[Cell]:
-    shown = [row for row in (*SINGLE, *TOGETHER) if row.name in SHOWN]
-    return [_success(f"{row.of}_rollout", f"T{task}", f"{row.name}/T{task}") for row in shown for task in TASKS]
-
-
-def _complexity() -> tuple[Cell, ...]:
-    pg, pair = "libero_ghost_pg_rollout", ("libero_ghost_pg_rollout", "success")
-    mlp = {"against": "libero_mlp_rollout"}
-    cells = [
-        Cell("r", *pair, "", "complexity_r", "z.2f", **mlp),
-        Cell("slope", *pair, "", "complexity_slope", "+z.1f", "pp", **mlp),
-        Cell("gap", *pair, "all", "rate_difference", "+z.1f", "pp", **mlp),
-    ]
-    for task in (f"T{number}" for number in TASKS):
-        cells += [
-            Cell(f"{task}/phases", pg, "demonstrated_phases", task, "mean_where_run", ".1f"),
-            Cell(f"{task}/gap", *pair, task, "rate_difference", "+z.0f", **mlp),
-        ]
-    return tuple(cells)
-
-
-def _attractor_tradeoff() -> Artefact:
-    contraction = "per_step_contraction_percent"
-    return tabulated(
+    ),
+    figure(
+        "libero_per_task",
+        *(_success(f"{row.of}_rollout", f"T{task}", f"{row.name}/T{task}") for row in SHOWN for task in TASKS),
+    ),
+    figure(
+        "libero_complexity",
+        _gap("r", "", "complexity_r", "z.2f", ""),
+        _gap("slope", "", "complexity_slope", "+z.1f"),
+        _gap("gap", "all", "rate_difference", "+z.1f"),
+        *(
+            cell
+            for task in (f"T{number}" for number in TASKS)
+            for cell in (
+                Cell(f"{task}/phases", "libero_ghost_pg_rollout", "demonstrated_phases", task, "mean_where_run", ".1f"),
+                _gap(f"{task}/gap", task, "rate_difference", "+z.0f", ""),
+            )
+        ),
+    ),
+    tabulated(
         "attractor_tradeoff",
         (
             "Variant",
-            Column("success", "Success (%)", lambda p: _success(f"{p}_rollout")),
-            Column("trials", math("n"), lambda p: Cell("", f"{p}_rollout", "success", "all", "trials")),
+            SUCCESS,
+            TRIALS,
             Column("mse", "MSE", lambda p: mean(f"{p}_offline", "mse", digits=".5f")),
-            Column("contraction", "Contraction (%)", lambda p: mean(f"{p}_offline", contraction, "flow", "z.0f", "%")),
+            Column("contraction", "Contraction (%)", lambda p: mean(f"{p}_offline", CONTRACTION, "flow", "z.0f", "%")),
             Column("silhouette", "Silhouette", lambda p: mean(f"{p}_offline", "silhouette", "flow", "z.3f")),
         ),
         (
@@ -220,12 +198,5 @@ def _attractor_tradeoff() -> Artefact:
             Row("subspace", ("subspace basin",), "libero_subspace"),
             Row("quartic", ("quartic potential",), "libero_quartic"),
         ),
-    )
-
-
-ARTEFACTS = (
-    _libero10(),
-    figure("libero_per_task", *_per_task()),
-    figure("libero_complexity", *_complexity()),
-    _attractor_tradeoff(),
+    ),
 )

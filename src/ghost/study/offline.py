@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghost.study.cells import compared, comparison, largest, mean, parameters, runs, settings, spread
-from ghost.study.declarations import Artefact, Cell, Experiment, Tex
+from ghost.study.declarations import Cell, Experiment, Tex
 from ghost.study.seeds import AS_TRAINED, SEEDS
 from ghost.study.tables import Column, Row, math, tabulated
 
@@ -25,43 +25,22 @@ TASKS = (
     "Clean_store",
     "Make_toast",
 )
+ROBOT = {"fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
+STANDIN = {"tokens": 64, "d_token": 2048, "text_tokens": 16, "hidden": 256, "weights_seed": 2026}  # the backbone
+BY_EPISODE = {"train_episodes": 1800, "train_timesteps": 800, "test_timesteps": 200}
+DRAWN = {  # the samples of the feature cache
+    "train_per_task": [600, 600, 600, 600, 600, 600, 600, 600, 500, 300],
+    "test_per_task": [150, 150, 150, 150, 150, 150, 150, 150, 150, 80],
+    **BY_EPISODE,
+    "horizon": 17,
+    "d_state": 64,
+    "d_action": 32,
+    "samples_per_shard": 256,
+}
+RECORDED = {"episodes": 2196, "steps": 200, **ROBOT, "episodes_per_file": 250}
 DATA = (
-    Experiment(
-        "dual_arm",
-        "make_demos",
-        "ghost.data.dual_arm",
-        {
-            "episodes": 2196,
-            "steps": 200,
-            "fps": 20,
-            "robot_seed": 2026,
-            "state_noise": 0.01,
-            "scene_noise": 0.02,
-            "episodes_per_file": 250,
-        },
-    ),
-    Experiment(
-        FEATURES,
-        "cache_features",
-        "ghost.backbones.standin",
-        {
-            "tokens": 64,
-            "d_token": 2048,
-            "text_tokens": 16,
-            "hidden": 256,
-            "weights_seed": 2026,
-            "train_per_task": [600, 600, 600, 600, 600, 600, 600, 600, 500, 300],
-            "test_per_task": [150, 150, 150, 150, 150, 150, 150, 150, 150, 80],
-            "train_episodes": 1800,
-            "train_timesteps": 800,
-            "test_timesteps": 200,
-            "horizon": 17,
-            "d_state": 64,
-            "d_action": 32,
-            "samples_per_shard": 256,
-        },
-        needs=("dual_arm",),
-    ),
+    Experiment("dual_arm", "make_demos", "ghost.data.dual_arm", RECORDED),
+    Experiment(FEATURES, "cache_features", "ghost.backbones.standin", {**STANDIN, **DRAWN}, needs=("dual_arm",)),
 )
 
 
@@ -121,16 +100,10 @@ DECODERS = (PLAIN, IMITATING, WITH_BASIN, PROPOSED, *COMPARED)
 
 
 def training(
-    name: str,
-    decoder: str,
-    settings: Mapping[str, Any],
-    seeds: tuple[int, ...] = SEEDS[:5],
-    teacher: Experiment | None = None,
+    name: str, decoder: str, settings: Mapping[str, Any], seeds: tuple[int, ...] = SEEDS[:5], *teachers: Experiment
 ) -> Experiment:
-    module = f"ghost.decoders.{decoder}"
-    if teacher is None:
-        return Experiment(name, "train", module, settings, seeds, (FEATURES,))
-    return Experiment(name, "train", module, settings, seeds, (FEATURES, teacher.name), uses=(teacher.module,))
+    needs, uses = (FEATURES, *(e.name for e in teachers)), tuple(e.module for e in teachers)
+    return Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, needs, uses=uses)
 
 
 def evaluation(name: str, module: str, settings: Mapping[str, Any], *trained: Experiment) -> Experiment:
@@ -156,10 +129,11 @@ def _row(decoder: Decoder) -> Row:
     return Row(decoder.name, (decoder.text,), decoder)
 
 
-def _lightweight() -> Artefact:
-    layout = ("tokens", "d_token", "d_state", "d_action", "horizon", "train_per_task", "test_per_task")
-    predicting_the_mean = mean(PROPOSED.tested, "predict_the_mean_mse", digits=".4f")
-    return tabulated(
+BOTH_LOSSES = r"Ghost ($\mathcal{L}_{\mathrm{BC}} + \lambda_c \mathcal{L}_{\mathrm{con}}$)"
+LAYOUT = ("tokens", "d_token", "d_state", "d_action", "horizon", "train_per_task", "test_per_task")
+PREDICTED = mean(PROPOSED.tested, "predict_the_mean_mse", digits=".4f")
+ARTEFACTS = (
+    tabulated(
         "lightweight",
         (
             "Decoder",
@@ -176,23 +150,14 @@ def _lightweight() -> Artefact:
             Column("share_of_training_mean", None, lambda d: largest(d.tested, "share_of_training_mean", "worst_task")),
         ),
         map(_row, (PROPOSED, *COMPARED)),
-        (
-            *map(_row, (PLAIN, IMITATING)),
-            Row("predict_the_mean", ("Predicting the mean", None, predicting_the_mean)),
-        ),
+        (*map(_row, (PLAIN, IMITATING)), Row("predict_the_mean", ("Predicting the mean", None, PREDICTED))),
         more=(
             runs(PROPOSED.tested),
-            *settings(FEATURES, layout),
+            *settings(FEATURES, LAYOUT),
             *settings("ghost", (key for key in GHOST if key != "split")),
         ),
-    )
-
-
-def _loss_ablation() -> Artefact:
-    both = Tex(
-        r"Ghost ($\mathcal{L}_{\mathrm{BC}} + \lambda_c \mathcal{L}_{\mathrm{con}}$)", "Ghost (L_BC + λ_c L_con)"
-    )
-    return tabulated(
+    ),
+    tabulated(
         "loss_ablation",
         (
             "Configuration",
@@ -203,12 +168,10 @@ def _loss_ablation() -> Artefact:
             ),
         ),
         (
-            Row("ghost", (both,), PLAIN),
+            Row("ghost", (Tex(BOTH_LOSSES, "Ghost (L_BC + λ_c L_con)"),), PLAIN),
             Row("basin", (math("+ basin term"),), WITH_BASIN),
             Row("curriculum", (math("+ curriculum schedule"),), PROPOSED),
             Row("bc", (math("- contrastive (BC only)"),), IMITATING),
         ),
-    )
-
-
-ARTEFACTS = (_lightweight(), _loss_ablation())
+    ),
+)

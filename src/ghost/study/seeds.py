@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from itertools import count
 
 from ghost.errors import GhostError
 from ghost.study.declarations import Experiment
@@ -22,35 +21,26 @@ def resolved(
         asked = (wanted or {}).get(experiment.name)
         if isinstance(asked, tuple):
             seeds = asked
-        elif experiment.seeds:
-            seeds = _first(asked, experiment.seeds) if asked else experiment.seeds[:at_most]
         else:
-            shared = _shared(experiment, made)
-            seeds = _first(asked, shared) if asked else shared
+            own = experiment.seeds or _shared(experiment, made)
+            seeds = _first(asked, own) if asked else experiment.seeds[:at_most] or own
         made[experiment.name] = dataclasses.replace(experiment, seeds=seeds)
     return tuple(made.values())
 
 
 def _first(number: int, seeds: tuple[int, ...]) -> tuple[int, ...]:
     """So many seeds: the given ones, then those of appendix A, then 1, 2, 3, and so on."""
-    more = (seed for source in (SEEDS, count(1)) for seed in source)
-    found = list(seeds[:number])
-    while len(found) < number:
-        seed = next(more)
-        if seed not in found:
-            found.append(seed)
-    return tuple(found)
+    return tuple(dict.fromkeys((*seeds, *SEEDS, *range(1, number + 1))))[:number]
 
 
 def _shared(experiment: Experiment, known: Mapping[str, Experiment]) -> tuple[int, ...]:
     """The seeds that all trainings have which an experiment needs, in the order of the first of them."""
     trained = [known[name] for name in experiment.needs if known[name].step in TRAININGS]
-    candidates = trained[0].seeds if trained else ()
-    shared = tuple(seed for seed in candidates if all(seed in other.seeds for other in trained))
+    shared = [seed for seed in trained[0].seeds if all(seed in other.seeds for other in trained)] if trained else []
     if not shared:
         listed = ", ".join(other.name for other in trained) or "it needs none"
         raise GhostError(
             f"{experiment.name} has the seeds that its trainings share, but these share none: {listed}; name seeds that"
             " all of them have"
         )
-    return shared
+    return tuple(shared)
