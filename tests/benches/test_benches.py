@@ -117,7 +117,7 @@ def test_the_plain_ghost_is_ours():
         batch = Batch(
             torch.randn(5, 3, 12), torch.randn(5, 7), torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(5)
         )
-    torch.testing.assert_close(plain.PlainGhost(decoder)(batch.tokens, batch.state), decoder.act(batch))
+    torch.testing.assert_close(plain.act(decoder, batch.tokens, batch.state), decoder.act(batch))
 
 
 def test_torchdiffeq_integrates_the_same_ode():

@@ -7,13 +7,11 @@ them. A build's settings are parameters (`dvc exp run -S`), measured numbers are
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import write_text
 from ghost.runs.code import ROOT, imports, sources
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config, load
@@ -111,10 +109,6 @@ def files(artefact: Artefact, config: Config) -> list[str]:
 
 def _code(*modules: str, science: bool = False) -> list[str]:
     return [str(path.relative_to(ROOT.parents[1])) for path in sources(*modules, science=science)]
-
-
-def write_stages(path: Path) -> None:
-    write_text(path, stages_text())
 
 
 def stages_text() -> str:
