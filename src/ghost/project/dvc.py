@@ -49,12 +49,11 @@ class Stage:
 
     def declaration(self) -> dict[str, Any]:
         """The stage's entry in dvc.yaml."""
-        kept = [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics]
         return {
             "cmd": f"snakemake {' '.join(self.targets)} && ghost snapshot {self.name}",
             "deps": sorted(self.deps),
             "params": [{PARAMETERS: ["steps", "experiments"]}],
-            "outs": kept,
+            "outs": [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics],
             **({"metrics": [{self.metrics: {"persist": True}}]} if self.metrics else {}),
         }
 
@@ -62,9 +61,8 @@ class Stage:
 def stages() -> dict[str, Stage]:
     """The stages by name, at laptop scale, in the order the data flows."""
     config = load({})
-    built = [artefact for artefact in ARTEFACTS if artefact.step]
     runs = [_experiment_stage(experiment, config) for experiment in config.experiments]
-    artefacts = [_artefact_stage(artefact, config) for artefact in built]
+    artefacts = [_artefact_stage(artefact, config) for artefact in ARTEFACTS if artefact.step]
     return {stage.name: stage for stage in (*runs, *artefacts, _paper_stage(artefacts, config))}
 
 
