@@ -1,9 +1,8 @@
 r"""Every number in the article's text: `python -m ghost.claims.article --source article.tex --ledger paper/claims.yaml
 --out paper/article_numbers.csv`.
 
-We may not copy the article. We keep only this list: line, index of the number on that line, label of the place, the
-printed number, a few characters on either side, and the sha256 of the text. So every checkout can test that no number
-is missing from the ledger; where the article is at hand, the list itself is tested too.
+We may not copy the article. We keep only this list and the sha256 of the text. So every checkout can test that no
+number is missing from the ledger; where the article is at hand, the list itself is tested too.
 
 A number is a run of digits with its separators, or a word from two to twenty. The list leaves out what a reader of the
 PDF does not see as a number: comments, labels, citations, lengths and column specifications.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from ghost.claims.expressions import evaluate
-from ghost.claims.ledger import Claim, Derived, Ledger, Relation, numbers
+from ghost.claims.ledger import Claim, Derived, Ledger, Number, Relation, numbers
 from ghost.errors import GhostError
 
 
@@ -67,6 +67,10 @@ def _interval(value: Interval | float) -> Interval:
     return value if isinstance(value, Interval) else Interval(value, value)
 
 
+def _around(number: Number, halves: int = 1) -> Interval:
+    return Interval(number.value - halves * number.half_unit, number.value + halves * number.half_unit)
+
+
 @dataclass(frozen=True)
 class Finding:
     """The result of one check of the article's own numbers."""
@@ -89,8 +93,7 @@ class Article:
         return {name: getattr(self, name) for name in (*names, *more)}
 
     def printed(self, identity: str, index: int = 0) -> Interval:
-        number = numbers(self.ledger.claim(identity).printed)[index]
-        return Interval(number.value - number.half_unit, number.value + number.half_unit)
+        return _around(numbers(self.ledger.claim(identity).printed)[index])
 
     def exact(self, identity: str, index: int = 0) -> float:
         return numbers(self.ledger.claim(identity).printed)[index].value
@@ -181,9 +184,7 @@ class Article:
             distances.append(np.nan_to_num(np.abs(z - target), nan=np.inf))
         away = np.array(distances) > self._switch("tolerance")  # [41, dt]
         arrived = 1 + np.max(np.where(away, np.arange(41)[:, None], -1), axis=0)  # after the last step outside
-        chosen = np.all(
-            [np.ceil(arrived / depth) == count for depth, count in zip(depths, counts, strict=True)], axis=0
-        )
+        chosen = np.all(np.ceil(arrived / np.array(depths)[:, None]) == np.array(counts)[:, None], axis=0)
         before, after = np.array(distances)[:15, chosen], np.array(distances)[1:16, chosen]
         ratios = np.divide(after, before, out=np.full_like(before, np.inf), where=before > 1e-9)
         found = ratios[0] if what == "first_ratio" else 1.0 + np.argmin(ratios, axis=0)
@@ -215,40 +216,28 @@ def _stated(claim: Claim, index: int) -> Interval:
     number = numbers(claim.printed)[index]
     if claim.id.endswith("min_ratio_step"):
         return Interval(number.value, numbers(claim.printed)[1].value)
-    low, high = number.value - number.half_unit, number.value + number.half_unit
-    match claim.printed[0]:
-        case "<" | "≤":
-            return Interval(-math.inf, high)
-        case ">" | "≥":
-            return Interval(low, math.inf)
-        case "≈":
-            return Interval(low - number.half_unit, high + number.half_unit)
-    return Interval(low, high)
+    sign = claim.printed[0]
+    around = _around(number, 2 if sign == "≈" else 1)
+    return Interval(-math.inf if sign in "<≤" else around.low, math.inf if sign in ">≥" else around.high)
 
 
 def _mentions(ledger: Ledger) -> list[Finding]:
     """A number that is printed in several places, with several roundings, is one number."""
-    return [
-        Finding(
-            claim.id,
-            _rough(printed).meets(_rough(claim.printed)),
-            f"line {at.split('.')[0]} prints the same number",
-            f"printed {claim.printed} and {printed}",
-        )
-        for claim in ledger.claims.values()
-        for at, printed in claim.at.items()
-        if printed != claim.printed
-    ]
+    found = []
+    for claim in ledger.claims.values():
+        for at, printed in claim.at.items():
+            if printed != claim.printed:
+                rule, says = f"line {at.split('.')[0]} prints the same number", f"printed {claim.printed} and {printed}"
+                found.append(Finding(claim.id, _rough(printed).meets(_rough(claim.printed)), rule, says))
+    return found
 
 
 def _rough(printed: str) -> Interval:
     """A number with its rounding; an approximate one may be off by a unit of its last digit, a power by half."""
     number = numbers(printed)[0]
-    value = abs(number.value)
     if "e" in printed and "≈" in printed:
-        return Interval(value / math.sqrt(10), value * math.sqrt(10))
-    half = number.half_unit * (3 if "≈" in printed else 1)
-    return Interval(value - half, value + half)
+        return abs(number.value) * Interval(1 / math.sqrt(10), math.sqrt(10))
+    return _around(replace(number, value=abs(number.value)), 3 if "≈" in printed else 1)
 
 
 def _relation(relation: Relation, ledger: Ledger) -> Finding:
@@ -271,14 +260,11 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict
         used[identity] = values[identity]
         return values[identity][index]
 
-    def take_all(template: str, names: list[str], index: int) -> list[float]:
-        return [take(template.replace("{}", name), index) for name in names]
-
     functions: dict[str, Callable[..., Any]] = {
         "mean": lambda identity: take(identity, 0),
         "std": lambda identity: take(identity, 1),
-        "means": lambda template, names: take_all(template, names, 0),
-        "stds": lambda template, names: take_all(template, names, 1),
+        "means": lambda template, names: [take(template.replace("{}", name), 0) for name in names],
+        "stds": lambda template, names: [take(template.replace("{}", name), 1) for name in names],
     }
     return bool(evaluate(holds, functions)), used
 

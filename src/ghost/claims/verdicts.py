@@ -1,14 +1,5 @@
 """A verdict on each number of the article, from our cells.
 
-    identical         the same to the printed digits
-    equivalent        averages whose difference lies within the margin, with 95 % confidence (two one-sided tests);
-                      for a p value, the same side of 0.05; for a relation, it holds here too
-    different         none of the above, and there are enough runs to say so
-    not enough runs   the runs decide neither way
-    not comparable    ours rests on a stand-in, a smaller scale or other hardware
-    not attempted     there is no cell for it
-    inconsistent      the article's own numbers, or its formula, contradict it; ours cannot agree with both
-
 Noise has two sources, which are kept apart: retraining (the spread over seeds) and rollouts (the spread over episodes
 of one model). A published number without a spread is taken as exact. This is to its disadvantage, and the reason says
 so.
@@ -31,13 +22,14 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.study import EXPERIMENTS
 
 VERDICTS = (
-    "identical",
-    "equivalent",
-    "different",
-    "not enough runs",
-    "not comparable",
-    "not attempted",
-    "inconsistent",
+    "identical",  # the same to the printed digits
+    "equivalent",  # an average: within the margin with 95 % confidence (two one-sided tests); a p value: on the same
+    # side of 0.05; a relation: it holds here too
+    "different",  # none of the above, and there are enough runs to say so
+    "not enough runs",  # the runs decide neither way
+    "not comparable",  # ours rests on a stand-in, a smaller scale or other hardware
+    "not attempted",  # there is no cell for it
+    "inconsistent",  # the article's own numbers, or its formula, contradict it; ours cannot agree with both
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
 HARDWARE = "RTX 5090"
