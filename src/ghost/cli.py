@@ -217,9 +217,10 @@ def film(
 
 def dvc() -> None:
     """Write dvc.yaml from the study: a stage for each experiment, figure and table, and one for the paper."""
-    from ghost.project.dvc import write_stages
+    from ghost.files import write_text
+    from ghost.project.dvc import stages_text
 
-    write_stages(Path("dvc.yaml"))
+    write_text(Path("dvc.yaml"), stages_text())
 
 
 def snapshot(stage: Name = "") -> None:

@@ -99,12 +99,10 @@ class Executor(SlurmExecutor):  # type: ignore[misc]
                 self.report_job_error(job, msg=f"SLURM-job '{job.external_jobid}' left the queue unseen.\n")
             else:
                 yield job
-        kept = set()
-        async for job in super().check_active_jobs(listed):
-            kept.add(job.external_jobid)
-            yield job
+        async for _ in super().check_active_jobs(listed):  # reports the jobs that ended; it may forget others
+            pass
         for job in listed:
-            if job.external_jobid not in kept | self.reported:
+            if job.external_jobid not in self.reported:
                 yield job
         self.next_seconds_between_status_checks = self.poll_s  # the parent waits longer and longer
 

@@ -44,19 +44,24 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        settings = self.common_settings
+        s = self.common_settings
         self.run: Run | None = None
         self.before_run: list[str] = []
         self.is_stopped = False
         self.display: Display | None = None
         self.default: logging.Handler | None = None
-        self.is_quiet = is_quiet_about(settings.quiet or (), "progress")
-        if settings.dryrun or settings.verbose or settings.debug_dag:
-            self.default = default_handler(settings)
+        self.is_quiet = is_quiet_about(s.quiet or (), "progress")
+        if s.dryrun or s.verbose or s.debug_dag:
+            self.default = ColorizingTextHandler(  # Snakemake's own output, as its LoggerManager sets it up
+                nocolor=s.nocolor,
+                stream=sys.stdout if s.stdout else sys.stderr,
+                formatter=DefaultFormatter(s.quiet, s.show_failed_logs),
+                filter=DefaultFilter(s.quiet, s.debug_dag, s.verbose, s.dryrun, s.printshellcmds),
+            )
         elif sys.stderr.isatty() and not self.is_quiet:
             from snakemake_logger_plugin_ghost.display import Display
 
-            self.display = Display(nocolor=settings.nocolor)
+            self.display = Display(nocolor=s.nocolor)
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.default is not None:
@@ -156,18 +161,6 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         elif not self.is_quiet and run is not None and run.total:
             self.say(run.closing_line(time.time()))
         super().close()
-
-
-def default_handler(settings: Any) -> logging.Handler:
-    """Snakemake's own output, as its LoggerManager sets it up."""
-    s = settings
-    handler: logging.Handler = ColorizingTextHandler(
-        nocolor=s.nocolor,
-        stream=sys.stdout if s.stdout else sys.stderr,
-        formatter=DefaultFormatter(s.quiet, s.show_failed_logs),
-        filter=DefaultFilter(s.quiet, s.debug_dag, s.verbose, s.dryrun, s.printshellcmds),
-    )
-    return handler
 
 
 def workflow_error_text(text: str) -> str:

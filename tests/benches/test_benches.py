@@ -14,6 +14,7 @@ from ghost.benches import (
     Settings,
     dag,
     growth,
+    inference,
     interleaved,
     plain,
     read_pairs,
@@ -117,21 +118,16 @@ def test_the_plain_ghost_is_ours():
         batch = Batch(
             torch.randn(5, 3, 12), torch.randn(5, 7), torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(5)
         )
-    torch.testing.assert_close(plain.PlainGhost(decoder)(batch.tokens, batch.state), decoder.act(batch))
+    torch.testing.assert_close(plain.act(decoder, batch.tokens, batch.state), decoder.act(batch))
 
 
 def test_torchdiffeq_integrates_the_same_ode():
-    from torchdiffeq import odeint
-
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
         decoder = neural_ode.Decoder(neural_ode.Settings(hidden=16, d_context=8, d_latent=6), SIZES)
         tokens, state = torch.randn(5, 3, 12), torch.randn(5, 7)
         batch = Batch(tokens, state, torch.zeros(0), torch.ones(6, dtype=torch.bool), torch.zeros(5))
-        e = decoder.compressor(tokens)
-        z = odeint(lambda _, z: decoder.field(z, e), decoder.encoder(state), torch.linspace(0, 1, 6), method="euler")
-        u = decoder.horizon(z[-1]).view(5, SIZES.horizon, -1)
-        torch.testing.assert_close(decoder.decode(u), decoder.act(batch))
+        torch.testing.assert_close(inference.by_torchdiffeq(decoder, batch), decoder.act(batch))
 
 
 def test_the_share_is_of_flops_and_the_same_work_every_time(monkeypatch):

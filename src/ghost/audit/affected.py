@@ -65,7 +65,7 @@ def _sentences(build: Build, cells: set[str]) -> list[str]:
     from ghost.claims.ledger import read_ledger  # these load what a lookup does without
     from ghost.claims.sentences import SENTENCES, cells_of, read_sentences
 
-    uses = {f"holds:{sentence.id}": set(cells_of(sentence, build.cells)) for sentence in read_sentences(SENTENCES)}
+    uses = {f"holds:{name}": cells_of(holds, build.cells) for name, holds in read_sentences(SENTENCES).items()}
     uses[VERDICTS] = {identity for claim in read_ledger().claims.values() for identity in claim.cell}
     return [
         f"{sentence.path}:{sentence.line}: {sentence.text}"

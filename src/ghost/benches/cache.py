@@ -13,7 +13,6 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from ghost.runs.driver import Plan, Unit, execute
 from ghost.runs.records import MANIFEST
 from ghost.runs.results import Outcome
 
+MODULE = "ghost.benches.cache"
 SIZES = Sizes(64, 2048, 64, 17, 32)
 PER_SHARD, AT_A_TIME = 256, 256
 SAMPLE_BYTES = 2 * SIZES.tokens * SIZES.d_token  # 256 KB
@@ -37,7 +37,7 @@ def measure(place: Place) -> list[Pair]:
     buffer = np.empty((AT_A_TIME, SIZES.tokens, SIZES.d_token), np.float16)
     order = np.random.default_rng(0).permutation(len(cache))
 
-    def copy() -> None:
+    def copy(cache: FeatureCache) -> None:
         for shard in cache.shards:
             np.copyto(buffer, shard)
 
@@ -45,19 +45,15 @@ def measure(place: Place) -> list[Pair]:
         for start in range(0, len(indices), AT_A_TIME):
             cache.tokens(indices[start : start + AT_A_TIME], out=buffer)
 
-    def first_read() -> None:
-        for shard in FeatureCache.open(large).shards:
-            np.copyto(buffer, shard)
-
     def hash_all() -> None:
         for path in sorted(large.parent.glob("seed0/tokens/*.npy")):
             hashlib.sha256(path.read_bytes()).digest()
 
     return [
-        *interleaved("sequential", lambda: read(np.arange(len(cache))), copy, REPEATS),
-        *interleaved("shuffled", lambda: read(order), copy, REPEATS),
+        *interleaved("sequential", lambda: read(np.arange(len(cache))), lambda: copy(cache), REPEATS),
+        *interleaved("shuffled", lambda: read(order), lambda: copy(cache), REPEATS),
         *interleaved("open", lambda: FeatureCache.open(large), lambda: FeatureCache.open(small), REPEATS),
-        *interleaved("first_read", first_read, hash_all, REPEATS),
+        *interleaved("first_read", lambda: copy(FeatureCache.open(large)), hash_all, REPEATS),
         bounded(cache),
     ]
 
@@ -83,14 +79,9 @@ def write(folder: Path, megabytes: int) -> Path:
         arrays |= {f"split/sample/{part}": np.arange(samples) for part in ("train", "test")}
         return Outcome([], arrays, (INDEX, *names))
 
-    given: dict[str, Any] = {
-        "name": folder.name,
-        "step": "cache_features",
-        "module": "ghost.benches.cache",
-        "scale": "bench",
-    }
-    given |= {"modules": ["ghost.benches.cache"], "settings": {}, "seeds": [0], "needs": [], "reduced": {}}
-    execute(lambda job: Plan(run), json.dumps(given), folder / MANIFEST)
+    given = {"name": folder.name, "step": "cache_features", "module": MODULE, "scale": "bench"}
+    more = {"modules": [MODULE], "settings": {}, "seeds": [0], "needs": [], "reduced": {}}
+    execute(lambda job: Plan(run), json.dumps(given | more), folder / MANIFEST)
     return folder / MANIFEST
 
 

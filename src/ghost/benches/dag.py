@@ -10,6 +10,7 @@ end_to_end/<part> set-up, compute and typesetting, each against all three
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -61,10 +62,8 @@ def copy(root: Path, to: Path) -> None:
     for name in call("git", "ls-files", "--cached", "--others", "--exclude-standard", folder=root).splitlines():
         source, target = root / name, to / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_symlink():
-            target.symlink_to(source.readlink())
-        elif source.is_file():
-            target.write_bytes(source.read_bytes())
+        if source.is_symlink() or source.is_file():
+            shutil.copy(source, target, follow_symlinks=False)
 
 
 def fill(path: Path) -> None:

@@ -105,9 +105,9 @@ def acts_exported(model: Any, samples: int) -> Callable[[], object]:
     return lambda: exported.run(None, given)
 
 
-def by_torchdiffeq(model: Any, batch: Batch) -> None:
+def by_torchdiffeq(model: Any, batch: Batch) -> Any:
     """The Neural ODE's chunk, integrated by the library's Euler method instead of ours."""
     e, s = model.compressor(batch.tokens), model.settings
     times = torch.linspace(0, s.dt * s.steps, s.steps + 1, device=e.device)
     z = odeint(lambda _, z: model.field(z, e), model.encoder(batch.state), times, method="euler")[-1]
-    model.decode(model.horizon(z).view(len(z), model.sizes.horizon, -1))
+    return model.decode(model.horizon(z).view(len(z), model.sizes.horizon, -1))

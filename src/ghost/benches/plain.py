@@ -22,23 +22,14 @@ from ghost.runs.settings import read_settings
 from ghost.training.loop import Training
 
 
-class PlainGhost(nn.Module):
-    """The same parameters, with the potential differentiated by autograd at every step."""
-
-    def __init__(self, decoder: ghost.Decoder) -> None:
-        super().__init__()
-        self.parts = decoder
-
-    def forward(self, tokens: Tensor, state: Tensor) -> Tensor:
-        d, s = self.parts, self.parts.settings
-        e = d.compressor(tokens)
-        z = d.encoder(state)
-        for _ in range(s.steps):
-            x = torch.cat([z, e], dim=-1)
-            (slope,) = torch.autograd.grad(mlp(d.potential.layers, x).sum(), z, create_graph=True)
-            z = z + s.dt * (mlp(d.drift.layers, x) - slope)
-        u = d.horizon(z).view(len(z), d.sizes.horizon, -1)
-        return torch.as_tensor(d.decode(u))
+def act(decoder: ghost.Decoder, tokens: Tensor, state: Tensor) -> Tensor:
+    """The decoder's chunk, with the potential differentiated by autograd at every step."""
+    s, e, z = decoder.settings, decoder.compressor(tokens), decoder.encoder(state)
+    for _ in range(s.steps):
+        x = torch.cat([z, e], dim=-1)
+        (slope,) = torch.autograd.grad(mlp(decoder.potential.layers, x).sum(), z, create_graph=True)
+        z = z + s.dt * (mlp(decoder.drift.layers, x) - slope)
+    return torch.as_tensor(decoder.decode(decoder.horizon(z).view(len(z), decoder.sizes.horizon, -1)))
 
 
 def mlp(layers: Sequence[nn.Linear], x: Tensor) -> Tensor:
@@ -66,21 +57,20 @@ def main(experiment: str, needs: Path, seed: int, out: Path) -> None:
     mask = torch.from_numpy(cache.action_mask)
     initial, order, *_ = (int(x) for x in np.random.SeedSequence(seed).generate_state(4))
     torch.manual_seed(initial)
-    model = PlainGhost(ghost.Decoder(settings, cache.sizes))
+    decoder = ghost.Decoder(settings, cache.sizes)
     generator = torch.Generator().manual_seed(order)
-    adam = torch.optim.Adam(model.parameters(), lr=training.learning_rate)
-    mean = float("nan")
+    adam = torch.optim.Adam(decoder.parameters(), lr=training.learning_rate)
+    total = float("nan")
     for _ in range(training.epochs):
         total = 0.0
         for chosen in torch.split(torch.randperm(len(state), generator=generator), training.batch_size):
-            predicted = model(tokens[chosen], state[chosen])
+            predicted = act(decoder, tokens[chosen], state[chosen])
             loss = nn.functional.mse_loss(predicted[..., mask], action[chosen][..., mask])
             adam.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
             total += loss.item() * len(chosen)
-        mean = total / len(state)
-    write_json(out, {"loss": mean})
+    write_json(out, {"loss": total / len(state)})
 
 
 if __name__ == "__main__":

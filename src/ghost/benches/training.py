@@ -41,8 +41,7 @@ PRODUCTS = {torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm}
 
 def measure(place: Place) -> list[Pair]:
     be_deterministic()
-    pairs = [pair for widths in WIDTHS for pair in share(widths)]
-    return pairs + all_seeds(place)
+    return [*(pair for widths in WIDTHS for pair in share(widths)), *all_seeds(place)]
 
 
 def share(widths: str) -> list[Pair]:

@@ -1,9 +1,8 @@
 r"""Every number in the article's text: `python -m ghost.claims.article --source article.tex --ledger paper/claims.yaml
 --out paper/article_numbers.csv`.
 
-We may not copy the article. We keep only this list: line, index of the number on that line, label of the place, the
-printed number, a few characters on either side, and the sha256 of the text. So every checkout can test that no number
-is missing from the ledger; where the article is at hand, the list itself is tested too.
+We may not copy the article. We keep only this list and the sha256 of the text. So every checkout can test that no
+number is missing from the ledger; where the article is at hand, the list itself is tested too.
 
 A number is a run of digits with its separators, or a word from two to twenty. The list leaves out what a reader of the
 PDF does not see as a number: comments, labels, citations, lengths and column specifications.
@@ -12,7 +11,7 @@ PDF does not see as a number: comments, labels, citations, lengths and column sp
 import csv
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import tyro
@@ -35,7 +34,6 @@ UNSEEN = (
     ),
 )
 CONTEXT = 14  # characters either side
-COLUMNS = ("line", "number", "place", "printed", "before", "after", "non_result")
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,8 @@ class Printed:
 def read_article(text: str, kinds: list[NonResult]) -> list[Printed]:
     """The numbers of the article, in reading order."""
     lines = text.splitlines()
-    places = _places(lines)
-    compiled = [(kind, re.compile(kind.pattern)) for kind in kinds]
     found: list[Printed] = []
-    for number, (line, place) in enumerate(zip(lines, places, strict=True), 1):
+    for number, (line, place) in enumerate(zip(lines, _places(lines), strict=True), 1):
         if not place:
             continue
         plain = line
@@ -79,9 +75,9 @@ def read_article(text: str, kinds: list[NonResult]) -> list[Printed]:
             plain = pattern.sub(lambda match: " " * len(match[0]), plain)
         spans = [
             (match.span(), kind.name)
-            for kind, pattern in compiled
+            for kind in kinds
             if re.fullmatch(kind.at or ".*", place)
-            for match in pattern.finditer(plain)
+            for match in re.finditer(kind.pattern, plain)
         ]
         for count, match in enumerate(NUMBER.finditer(plain), 1):
             start, end = match.span()
@@ -101,10 +97,8 @@ def _places(lines: list[str]) -> list[str]:
         elif line.startswith((r"\section", r"\subsection")):
             labelled = re.match(r"\\label\{([^}]*)\}", lines[number + 1] if number + 1 < len(lines) else "")
             section = labelled[1] if labelled else section if line.startswith(r"\subsection") else "unlabelled"
-        floating = re.match(r"\\begin\{(figure|table)\*?\}", line)
-        if floating:
-            rest = "\n".join(lines[number : number + 60])
-            labelled = re.search(r"\\label\{([^}]*)\}", rest)
+        if re.match(r"\\begin\{(figure|table)\*?\}", line):
+            labelled = re.search(r"\\label\{([^}]*)\}", "\n".join(lines[number : number + 60]))
             inside = labelled[1] if labelled else "unlabelled"
         ended = ended or line.startswith(r"\bibliographystyle")
         places.append("" if ended else inside or section)
@@ -116,13 +110,11 @@ def _places(lines: list[str]) -> list[str]:
 def write_numbers(source: Path, kinds: list[NonResult], out: Path) -> None:
     """Write the list, with the hash of its source in the first line."""
     content = source.read_bytes()
-    found = read_article(content.decode(), kinds)
     with atomic(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         handle.write(f"# sha256 of the article's source: {hashlib.sha256(content).hexdigest()}\n")
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for item in found:
-            writer.writerow([getattr(item, column) for column in COLUMNS])
+        writer.writerow(field.name for field in fields(Printed))
+        writer.writerows(map(astuple, read_article(content.decode(), kinds)))
 
 
 def read_numbers(path: Path) -> list[Printed]:

@@ -7,8 +7,9 @@ its interval meets the interval that is computed from the other numbers; so roun
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,48 +17,43 @@ import numpy as np
 from scipy.special import stdtr
 
 from ghost.claims.expressions import evaluate
-from ghost.claims.ledger import Claim, Derived, Ledger, Relation, numbers
+from ghost.claims.ledger import Claim, Derived, Ledger, Number, Relation, numbers
 from ghost.errors import GhostError
+
+
+def _at_ends(operation: Callable[[float, float], float]) -> Callable[[Interval, Interval | float], Interval]:
+    """The operation on intervals: its least and largest result are those of some ends."""
+
+    def combined(self: Interval, other: Interval | float) -> Interval:
+        other = _interval(other)
+        results = [operation(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(results), max(results))
+
+    return combined
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Arithmetic on intervals of positive numbers, as far as the checks need it."""
+    """Arithmetic on intervals, as far as the checks need it."""
 
     low: float
     high: float
 
-    def __add__(self, other: Interval | float) -> Interval:
-        other = _interval(other)
-        return Interval(self.low + other.low, self.high + other.high)
-
-    __radd__ = __add__
+    __add__ = __radd__ = _at_ends(operator.add)
+    __sub__ = _at_ends(operator.sub)
+    __rsub__ = _at_ends(lambda a, b: b - a)
+    __mul__ = __rmul__ = _at_ends(operator.mul)
 
     def __neg__(self) -> Interval:
-        return Interval(-self.high, -self.low)
-
-    def __sub__(self, other: Interval | float) -> Interval:
-        other = _interval(other)
-        return Interval(self.low - other.high, self.high - other.low)
-
-    def __rsub__(self, other: float) -> Interval:
-        return _interval(other) - self
-
-    def __mul__(self, other: Interval | float) -> Interval:
-        other = _interval(other)
-        corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(corners), max(corners))
-
-    __rmul__ = __mul__
+        return 0 - self
 
     def __truediv__(self, other: Interval | float) -> Interval:
-        other = _interval(other)
-        if other.low <= 0 <= other.high:
-            return Interval(-math.inf, math.inf)
-        return self * Interval(1 / other.high, 1 / other.low)
+        return self * (1 / _interval(other))
 
     def __rtruediv__(self, other: float) -> Interval:
-        return _interval(other) / self
+        if self.low <= 0 <= self.high:
+            return Interval(-math.inf, math.inf)
+        return other * Interval(1 / self.high, 1 / self.low)
 
     def meets(self, other: Interval) -> bool:
         slack = 1e-9 * max(map(abs, (self.low, other.low, 1e-9)))
@@ -69,6 +65,10 @@ class Interval:
 
 def _interval(value: Interval | float) -> Interval:
     return value if isinstance(value, Interval) else Interval(value, value)
+
+
+def _around(number: Number, halves: int = 1) -> Interval:
+    return Interval(number.value - halves * number.half_unit, number.value + halves * number.half_unit)
 
 
 @dataclass(frozen=True)
@@ -88,19 +88,15 @@ class Article:
         self.ledger = ledger
 
     def functions(self) -> dict[str, Callable[..., Any]]:
-        names = ("printed", "exact", "second", "all_printed", "least", "largest", "multiple", "pooled_d")
+        names = ("printed", "exact", "all_printed", "least", "largest", "multiple", "pooled_d")
         more = ("p_of_pooled_d", "p_of_paired_d", "ghost_parameters", "basin", "gru_steps", "flow")
         return {name: getattr(self, name) for name in (*names, *more)}
 
     def printed(self, identity: str, index: int = 0) -> Interval:
-        number = numbers(self.ledger.claim(identity).printed)[index]
-        return Interval(number.value - number.half_unit, number.value + number.half_unit)
+        return _around(numbers(self.ledger.claim(identity).printed)[index])
 
-    def exact(self, identity: str) -> float:
-        return self.ledger.claim(identity).number.value
-
-    def second(self, identity: str) -> float:
-        return numbers(self.ledger.claim(identity).printed)[1].value
+    def exact(self, identity: str, index: int = 0) -> float:
+        return numbers(self.ledger.claim(identity).printed)[index].value
 
     def all_printed(self, pattern: str) -> list[Interval]:
         return [self.printed(identity) for identity in self.ledger.claims if fnmatchcase(identity, pattern)]
@@ -113,10 +109,9 @@ class Article:
     def largest(intervals: list[Interval]) -> Interval:
         return max(intervals, key=lambda interval: interval.high)
 
-    def multiple(self, identity: str, unit: float) -> Interval:
+    def multiple(self, identity: str, unit: float) -> float:
         """The multiple of a unit that is nearest to a printed number."""
-        nearest = round(self.exact(identity) / unit) * unit
-        return Interval(nearest, nearest)
+        return round(self.exact(identity) / unit) * unit
 
     # ------------------------------------------------------------------------------------------------ statistics
 
@@ -133,17 +128,15 @@ class Article:
         least d / 2, and p at most that of t = d / 2 sqrt(n). There is no lower bound: pairs may correlate perfectly.
         """
         d = self.printed(identity)
-        smallest_t = max(0.0, min(abs(d.low), abs(d.high))) / 2 * math.sqrt(pairs)
-        return Interval(0.0, _p(smallest_t, pairs))
+        return Interval(0.0, _p(min(abs(d.low), abs(d.high)) / 2, pairs))
 
     def p_of_paired_d(self, identity: str, pairs: float) -> Interval:
         d = self.printed(identity)
-        low, high = sorted(_p(abs(end) * math.sqrt(pairs), pairs) for end in (d.low, d.high))
-        return Interval(low, high)
+        return Interval(*sorted(_p(abs(end), pairs) for end in (d.low, d.high)))
 
     # -------------------------------------------------------------------------------------------------- formulas
 
-    def ghost_parameters(self) -> Interval:
+    def ghost_parameters(self) -> int:
         hidden, context, latent, both, token, state, action, horizon = (
             round(self.exact(f"setting:{name}"))
             for name in (
@@ -159,56 +152,47 @@ class Article:
             *((latent, hidden), (hidden, horizon * latent)),  # horizon network
             *((latent, hidden), (hidden, action)),  # decoder
         )
-        total = float(sum((inputs + 1) * outputs for inputs, outputs in layers))
-        return Interval(total, total)
+        return sum((inputs + 1) * outputs for inputs, outputs in layers)
 
-    def _well(self) -> tuple[float, float, float]:
-        """Stiffness, tilt and d of the tilted double well."""
-        stiffness, tilt, d = (self.exact(f"setting:switch_speed.{name}") for name in ("stiffness", "tilt", "d"))
-        return stiffness, tilt, d
+    def _switch(self, name: str) -> float:
+        return self.exact(f"setting:switch_speed.{name}")
 
-    def basin(self) -> Interval:
-        """The minimum of the tilted double well: bisection on its slope, right of d."""
-        stiffness, tilt, d = self._well()
-        low, high = d, 2 * d
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if 4 * stiffness * middle * (middle**2 - d**2) < tilt else (low, middle)
-        return Interval(low, low)
+    def _slope(self) -> np.poly1d:
+        """The slope of the tilted double well."""
+        stiffness, tilt, d = map(self._switch, ("stiffness", "tilt", "d"))
+        return np.poly1d([4 * stiffness, 0, -4 * stiffness * d**2, -tilt])
 
-    def gru_steps(self) -> Interval:
-        """How many recurrent updates lead from basin A to basin B."""
-        target, tolerance = self.basin().low, self.exact("setting:switch_speed.tolerance")
-        rate, state, steps = self.exact("setting:switch_speed.gru_alpha"), -target, 0
-        while abs(state - target) > tolerance:
-            state, steps = (1 - rate) * state + rate * target, steps + 1
-        return Interval(steps, steps)
+    def basin(self) -> float:
+        """The minimum of the tilted double well on the right."""
+        return float(self._slope().roots.real.max())
+
+    def gru_steps(self) -> int:
+        """How many recurrent updates lead from basin A to basin B: each keeps the same share of the distance."""
+        kept, distance = 1 - self._switch("gru_alpha"), 2 * self.basin()
+        return math.ceil(math.log(self._switch("tolerance") / distance, kept))
 
     def flow(self, what: str) -> Interval:
         """A property of the contraction ratios, over all step sizes that give the printed counts of control steps."""
-        stiffness, tilt, d = self._well()
-        target, tolerance = self.basin().low, self.exact("setting:switch_speed.tolerance")
-        depths = [round(self.exact(f"setting:switch_speed.euler_steps.{k}")) for k in (1, 2, 3)]
+        slope, target = self._slope(), self.basin()
+        depths = [round(self._switch(f"euler_steps.{k}")) for k in (1, 2, 3)]
         counts = [round(self.exact(f"fig:switch_speed/ghost_n{depth}/steps_to_converge")) for depth in depths]
         dt = np.arange(1, 400) / 1000
         z, distances = np.full_like(dt, -target), [np.full_like(dt, 2 * target)]
         for _ in range(40):
             with np.errstate(over="ignore", invalid="ignore"):  # steps that are too long diverge
-                z = z - dt * (4 * stiffness * z * (z**2 - d**2) - tilt)
+                z = z - dt * slope(z)
             distances.append(np.nan_to_num(np.abs(z - target), nan=np.inf))
-        away = np.array(distances) > tolerance  # [41, dt]
+        away = np.array(distances) > self._switch("tolerance")  # [41, dt]
         arrived = 1 + np.max(np.where(away, np.arange(41)[:, None], -1), axis=0)  # after the last step outside
-        chosen = np.all(
-            [np.ceil(arrived / depth) == count for depth, count in zip(depths, counts, strict=True)], axis=0
-        )
+        chosen = np.all(np.ceil(arrived / np.array(depths)[:, None]) == np.array(counts)[:, None], axis=0)
         before, after = np.array(distances)[:15, chosen], np.array(distances)[1:16, chosen]
         ratios = np.divide(after, before, out=np.full_like(before, np.inf), where=before > 1e-9)
         found = ratios[0] if what == "first_ratio" else 1.0 + np.argmin(ratios, axis=0)
         return Interval(float(found.min()), float(found.max())) if found.size else Interval(math.nan, math.nan)
 
 
-def _p(t: float, pairs: float) -> float:
-    return float(2 * stdtr(pairs - 1, -t))
+def _p(d: float, pairs: float) -> float:
+    return float(2 * stdtr(pairs - 1, -d * math.sqrt(pairs)))
 
 
 # ------------------------------------------------------------------------------------------------------------- both
@@ -232,40 +216,28 @@ def _stated(claim: Claim, index: int) -> Interval:
     number = numbers(claim.printed)[index]
     if claim.id.endswith("min_ratio_step"):
         return Interval(number.value, numbers(claim.printed)[1].value)
-    low, high = number.value - number.half_unit, number.value + number.half_unit
-    match claim.printed[0]:
-        case "<" | "≤":
-            return Interval(-math.inf, high)
-        case ">" | "≥":
-            return Interval(low, math.inf)
-        case "≈":
-            return Interval(low - number.half_unit, high + number.half_unit)
-    return Interval(low, high)
+    sign = claim.printed[0]
+    around = _around(number, 2 if sign == "≈" else 1)
+    return Interval(-math.inf if sign in "<≤" else around.low, math.inf if sign in ">≥" else around.high)
 
 
 def _mentions(ledger: Ledger) -> list[Finding]:
     """A number that is printed in several places, with several roundings, is one number."""
-    return [
-        Finding(
-            claim.id,
-            _rough(printed).meets(_rough(claim.printed)),
-            f"line {at.split('.')[0]} prints the same number",
-            f"printed {claim.printed} and {printed}",
-        )
-        for claim in ledger.claims.values()
-        for at, printed in claim.at.items()
-        if printed != claim.printed
-    ]
+    found = []
+    for claim in ledger.claims.values():
+        for at, printed in claim.at.items():
+            if printed != claim.printed:
+                rule, says = f"line {at.split('.')[0]} prints the same number", f"printed {claim.printed} and {printed}"
+                found.append(Finding(claim.id, _rough(printed).meets(_rough(claim.printed)), rule, says))
+    return found
 
 
 def _rough(printed: str) -> Interval:
     """A number with its rounding; an approximate one may be off by a unit of its last digit, a power by half."""
     number = numbers(printed)[0]
-    value = abs(number.value)
     if "e" in printed and "≈" in printed:
-        return Interval(value / math.sqrt(10), value * math.sqrt(10))
-    half = number.half_unit * (3 if "≈" in printed else 1)
-    return Interval(value - half, value + half)
+        return abs(number.value) * Interval(1 / math.sqrt(10), math.sqrt(10))
+    return _around(replace(number, value=abs(number.value)), 3 if "≈" in printed else 1)
 
 
 def _relation(relation: Relation, ledger: Ledger) -> Finding:
@@ -288,14 +260,11 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict
         used[identity] = values[identity]
         return values[identity][index]
 
-    def take_all(template: str, names: list[str], index: int) -> list[float]:
-        return [take(template.replace("{}", name), index) for name in names]
-
     functions: dict[str, Callable[..., Any]] = {
         "mean": lambda identity: take(identity, 0),
         "std": lambda identity: take(identity, 1),
-        "means": lambda template, names: take_all(template, names, 0),
-        "stds": lambda template, names: take_all(template, names, 1),
+        "means": lambda template, names: [take(template.replace("{}", name), 0) for name in names],
+        "stds": lambda template, names: [take(template.replace("{}", name), 1) for name in names],
     }
     return bool(evaluate(holds, functions)), used
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
 
-BINARY: dict[type, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-}
-COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -41,17 +41,15 @@ def evaluate(text: str, functions: Mapping[str, Callable[..., Any]], name: Calla
                 return value
             case ast.List(elts=items):
                 return [visit(item) for item in items]
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -visit(operand)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return not visit(operand)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-                return BINARY[type(op)](visit(left), visit(right))
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
+                return OPERATORS[type(op)](visit(operand))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+                return OPERATORS[type(op)](visit(left), visit(right))
             case ast.BoolOp(op=op, values=values):
                 return (all if isinstance(op, ast.And) else any)(visit(value) for value in values)
-            case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in COMPARE for op in ops):
+            case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in OPERATORS for op in ops):
                 sides = [visit(left), *map(visit, rest)]
-                return all(COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False))
+                return all(OPERATORS[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False))
             case ast.Subscript(value=value, slice=index):
                 return visit(value)[visit(index)]
             case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):

@@ -5,8 +5,7 @@ camera-ready build refuses it.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +19,23 @@ SENTENCES = Path("paper/sentences.yaml")
 USED = re.compile(r"\\holds\{([^{}]*)\}")
 
 
-@dataclass(frozen=True)
-class Sentence:
-    id: str
-    holds: str  # an expression: see ghost.claims.consistency.predicate
-
-
-@dataclass(frozen=True)
-class Support:
-    """Whether the cells support a sentence, with the numbers or with what is missing."""
-
-    holds: bool
-    because: str
-
-
-def read_sentences(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> dict[str, str]:
+    """The predicate of each sentence, by id."""
     loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(loaded, dict) or not all(isinstance(text, str) for text in loaded.values()):
         raise GhostError(f"{path}: expected `id: predicate` on every line")
-    return [Sentence(identity, text) for identity, text in loaded.items()]
+    return loaded
 
 
-def supported(sentence: Sentence, cells: Mapping[str, Mapping[str, Any]]) -> Support:
-    """Whether the cells support a sentence. They do not if a cell is missing or has no value."""
+def supported(holds: str, cells: Mapping[str, Mapping[str, Any]]) -> tuple[bool, str]:
+    """Whether a predicate holds, with the numbers or with what is missing: a cell, or its value."""
     try:
-        holds, used = predicate(sentence.holds, values(cells))
+        answer, used = predicate(holds, values(cells))
     except GhostError as error:
-        return Support(False, str(error))
-    return Support(holds, described(used))
+        return False, str(error)
+    return answer, described(used)
 
 
-def cells_of(sentence: Sentence, cells: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The cells that its predicate names."""
-    named = re.findall(r"'([^']*)'", sentence.holds)
-    return [identity for identity in cells if identity in named]
+def cells_of(holds: str, cells: Iterable[str]) -> set[str]:
+    """The cells that a predicate names."""
+    return set(re.findall(r"'([^']*)'", holds)).intersection(cells)

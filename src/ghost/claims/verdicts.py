@@ -1,14 +1,5 @@
 """A verdict on each number of the article, from our cells.
 
-    identical         the same to the printed digits
-    equivalent        averages whose difference lies within the margin, with 95 % confidence (two one-sided tests);
-                      for a p value, the same side of 0.05; for a relation, it holds here too
-    different         none of the above, and there are enough runs to say so
-    not enough runs   the runs decide neither way
-    not comparable    ours rests on a stand-in, a smaller scale or other hardware
-    not attempted     there is no cell for it
-    inconsistent      the article's own numbers, or its formula, contradict it; ours cannot agree with both
-
 Noise has two sources, which are kept apart: retraining (the spread over seeds) and rollouts (the spread over episodes
 of one model). A published number without a spread is taken as exact. This is to its disadvantage, and the reason says
 so.
@@ -17,6 +8,7 @@ so.
 import importlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,18 +17,19 @@ from scipy.special import stdtr, stdtrit
 
 from ghost.claims.consistency import Finding, described, findings, predicate
 from ghost.claims.expressions import evaluate
-from ghost.claims.ledger import Claim, Ledger, Noise, Relation, numbers
+from ghost.claims.ledger import Claim, Ledger, Relation, numbers
 from ghost.errors import GhostError, did_you_mean
 from ghost.study import EXPERIMENTS
 
 VERDICTS = (
-    "identical",
-    "equivalent",
-    "different",
-    "not enough runs",
-    "not comparable",
-    "not attempted",
-    "inconsistent",
+    "identical",  # the same to the printed digits
+    "equivalent",  # an average: within the margin with 95 % confidence (two one-sided tests); a p value: on the same
+    # side of 0.05; a relation: it holds here too
+    "different",  # none of the above, and there are enough runs to say so
+    "not enough runs",  # the runs decide neither way
+    "not comparable",  # ours rests on a stand-in, a smaller scale or other hardware
+    "not attempted",  # there is no cell for it
+    "inconsistent",  # the article's own numbers, or its formula, contradict it; ours cannot agree with both
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
 HARDWARE = "RTX 5090"
@@ -58,14 +51,12 @@ class Verdict:
 
 def judge_all(ledger: Ledger, cells: Cells, devices: Mapping[str, str] | None = None) -> list[Verdict]:
     """A verdict for every claim and relation; `devices` are the GPU models of runs, by run id."""
-    against: dict[str, list[Finding]] = {}
+    against = defaultdict(list)
     for finding in findings(ledger):
         if not finding.consistent:
-            against.setdefault(finding.claim, []).append(finding)
-    claims = [
-        _judge(claim, ledger, cells, against.get(claim.id, []), devices or {}) for claim in ledger.claims.values()
-    ]
-    return [*claims, *(_judge_relation(r, ledger, cells, against.get(r.id, [])) for r in ledger.relations.values())]
+            against[finding.claim].append(finding)
+    claims = [_judge(claim, ledger, cells, against[claim.id], devices or {}) for claim in ledger.claims.values()]
+    return [*claims, *(_judge_relation(r, ledger, cells, against[r.id]) for r in ledger.relations.values())]
 
 
 def _judge(
@@ -134,16 +125,14 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
         return verdict, reason
     points = claim.unit in ("%", "pp")
     margin = ledger.margins["points"] if points else ledger.margins["percent"] / 100 * abs(stated[0].value)
-    theirs, their_noise = _published_error(claim, ledger, stated[0].value, stated[1].value if len(stated) > 1 else None)
+    theirs, others, their_noise = _published_error(claim, ledger)
     mine = _own_error(cell, factor)
     if mine is None:
         return "not enough runs", f"{value:.6g} is from one run, which has no spread"
     difference, freedom = value - stated[0].value, max(1, cell["n"] - 1)
     error = math.hypot(mine, theirs)
-    if theirs and error:
-        noise = _noise(claim, ledger)
-        others = max(1, noise.runs - 1) if noise else 1
-        freedom = error**4 / (mine**4 / freedom + theirs**4 / others) if mine or theirs else freedom
+    if theirs:
+        freedom = error**4 / (mine**4 / freedom + theirs**4 / others)
     said = (
         f"difference {difference:+.3g}, margin {margin:.3g}; standard error {mine:.2g} here"
         f" ({'rollouts' if cell['estimator'] in ROLLOUTS else 'retraining'}, n = {cell['n']})"
@@ -151,12 +140,10 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
     )
     if error == 0:
         return ("equivalent" if abs(difference) <= margin else "different"), said
-    half = float(stdtrit(freedom, 0.95)) * error
-    if abs(difference) + half <= margin:
+    if abs(difference) + stdtrit(freedom, 0.95) * error <= margin:
         return "equivalent", said
-    if float(2 * stdtr(freedom, -abs(difference) / error)) < 0.05:
-        return "different", said
-    return "not enough runs", said
+    differs = 2 * stdtr(freedom, -abs(difference) / error) < 0.05
+    return ("different" if differs else "not enough runs"), said
 
 
 JUDGES: dict[str, Callable[[Claim, Ledger, Mapping[str, Any], float], tuple[str, str]]] = {
@@ -167,21 +154,18 @@ JUDGES: dict[str, Callable[[Claim, Ledger, Mapping[str, Any], float], tuple[str,
 }
 
 
-def _noise(claim: Claim, ledger: Ledger) -> Noise | None:
-    """The noise of the longest prefix of the claim's id that the ledger lists."""
+def _published_error(claim: Claim, ledger: Ledger) -> tuple[float, int, str]:
+    """The standard error of a published average, its degrees of freedom, and its source."""
     known = [place for place in ledger.noise if claim.id == place or claim.id.startswith(f"{place}/")]
-    return ledger.noise[max(known, key=len)] if known else None
-
-
-def _published_error(claim: Claim, ledger: Ledger, mean: float, std: float | None) -> tuple[float, str]:
-    """The standard error of a published average, and its source."""
-    noise = _noise(claim, ledger)
-    if noise and std is not None:
-        return std / math.sqrt(noise.runs), f"{noise.kind}, n = {noise.runs}"
-    if noise and noise.kind == "rollout" and claim.unit == "%":
-        rate = mean / 100
-        return 100 * math.sqrt(max(0.0, rate * (1 - rate)) / noise.runs), f"rollouts of one model, n = {noise.runs}"
-    return 0.0, "not published, taken as exact"
+    if known:
+        noise, (mean, *std) = ledger.noise[max(known, key=len)], (found.value for found in numbers(claim.printed))
+        freedom = max(1, noise.runs - 1)
+        if std:
+            return std[0] / math.sqrt(noise.runs), freedom, f"{noise.kind}, n = {noise.runs}"
+        if noise.kind == "rollout" and claim.unit == "%":
+            error = 100 * math.sqrt(max(0.0, mean / 100 * (1 - mean / 100)) / noise.runs)
+            return error, freedom, f"rollouts of one model, n = {noise.runs}"
+    return 0.0, 1, "not published, taken as exact"
 
 
 def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
@@ -194,9 +178,8 @@ def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
 
 def _study_value(expression: str) -> float:
     """An expression over the study's settings and the code's constants, at the article's own size."""
-    settings = {
-        f"{e.name}.{key}": value for e in EXPERIMENTS for key, value in {**e.settings, "seeds": e.seeds}.items()
-    }
+    settings = {f"{e.name}.{key}": value for e in EXPERIMENTS for key, value in e.settings.items()}
+    settings |= {f"{e.name}.seeds": e.seeds for e in EXPERIMENTS}
 
     def name(dotted: str) -> Any:
         if dotted not in settings:

@@ -7,13 +7,11 @@ them. A build's settings are parameters (`dvc exp run -S`), measured numbers are
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import write_text
 from ghost.runs.code import ROOT, imports, sources
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config, load
@@ -51,12 +49,11 @@ class Stage:
 
     def declaration(self) -> dict[str, Any]:
         """The stage's entry in dvc.yaml."""
-        kept = [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics]
         return {
             "cmd": f"snakemake {' '.join(self.targets)} && ghost snapshot {self.name}",
             "deps": sorted(self.deps),
             "params": [{PARAMETERS: ["steps", "experiments"]}],
-            "outs": kept,
+            "outs": [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics],
             **({"metrics": [{self.metrics: {"persist": True}}]} if self.metrics else {}),
         }
 
@@ -64,9 +61,8 @@ class Stage:
 def stages() -> dict[str, Stage]:
     """The stages by name, at laptop scale, in the order the data flows."""
     config = load({})
-    built = [artefact for artefact in ARTEFACTS if artefact.step]
     runs = [_experiment_stage(experiment, config) for experiment in config.experiments]
-    artefacts = [_artefact_stage(artefact, config) for artefact in built]
+    artefacts = [_artefact_stage(artefact, config) for artefact in ARTEFACTS if artefact.step]
     return {stage.name: stage for stage in (*runs, *artefacts, _paper_stage(artefacts, config))}
 
 
@@ -111,10 +107,6 @@ def files(artefact: Artefact, config: Config) -> list[str]:
 
 def _code(*modules: str, science: bool = False) -> list[str]:
     return [str(path.relative_to(ROOT.parents[1])) for path in sources(*modules, science=science)]
-
-
-def write_stages(path: Path) -> None:
-    write_text(path, stages_text())
 
 
 def stages_text() -> str:

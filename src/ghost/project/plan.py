@@ -49,9 +49,8 @@ def plan(identity: str, config: Config) -> str:
     jobs = read_jobs(targets(identity, config), {"scale": config.scale})
     rest = [job for job in jobs if not job.is_done]
     costs = {job.name: cost(job) for job in rest}
-    lines = [
-        f"{identity} at {config.scale} scale: {len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"
-    ]
+    counts = f"{len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"
+    lines = [f"{identity} at {config.scale} scale: {counts}"]
     width = max((len(job.name) for job in jobs), default=0)
     for job in jobs:
         lines.append(f"  {job.name:{width}}  {'cached' if job.is_done else price(job, costs[job.name])}")
@@ -86,11 +85,8 @@ def read_jobs(wanted: list[str], config: Mapping[str, str]) -> list[Job]:
     resources = ResourceSettings(
         nodes=profile.jobs, overwrite_resources=profile.set_resources, default_resources=profile.default_resources
     )
-    graph = DAGSettings(
-        targets=wanted,
-        force_incomplete=profile.rerun_incomplete,
-        max_checksum_file_size=profile.max_checksum_file_size,
-    )
+    largest = profile.max_checksum_file_size
+    graph = DAGSettings(wanted, force_incomplete=profile.rerun_incomplete, max_checksum_file_size=largest)
     try:
         with SnakemakeApi(OutputSettings(dryrun=True, log_level_override=logging.ERROR)) as api:
             workflow_api = api.workflow(resources, ConfigSettings(config=dict(config)))

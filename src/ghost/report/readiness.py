@@ -25,13 +25,13 @@ def blockers(config: Config, text: Path = Path("paper")) -> list[str]:
 def unsupported(text: Path, config: Config) -> list[str]:
     r"""Sentences in \holds{<id>}{...} that the cells do not support, and ids without a predicate."""
     cells = read_cells(config.data / "cells.jsonl")
-    known = {sentence.id: sentence for sentence in read_sentences(SENTENCES)}
+    known = read_sentences(SENTENCES)
     found = []
     for path in sorted(text.rglob("*.tex")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for match in USED.finditer(line.partition("%")[0]):
                 if match[1] not in known:
                     found.append(f"{path}:{number}: {SENTENCES} has no predicate {match[1]!r}")
-                elif not (support := supported(known[match[1]], cells)).holds:
-                    found.append(f"{path}:{number}: the cells do not support {match[1]!r}: {support.because}")
+                elif not (support := supported(known[match[1]], cells))[0]:
+                    found.append(f"{path}:{number}: the cells do not support {match[1]!r}: {support[1]}")
     return found

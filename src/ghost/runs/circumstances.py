@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import resource
 import shutil
 import subprocess
@@ -17,9 +18,10 @@ VERSIONS = ("numpy", "scipy", "torch", "snakemake", "lerobot", "transformers")  
 
 
 def circumstances() -> dict[str, Any]:
+    diff = _git("diff", "HEAD", "--", ".")
     return {
         "commit": _git("rev-parse", "HEAD"),
-        "dirty_sha256": _dirty(),
+        "dirty_sha256": hashlib.sha256(diff.encode()).hexdigest() if diff else None,
         "command": [Path(sys.executable).name, *sys.orig_argv[1:]],
         "host": platform.node(),
         "cpu": _cpu(),
@@ -47,24 +49,15 @@ def _git(*arguments: str) -> str | None:
     """Git's answer, or None outside a checkout (a release tarball is a fine place to run)."""
     if shutil.which("git") is None:
         return None
-    command = ["git", "-C", str(ROOT), *arguments]
-    done = subprocess.run(command, capture_output=True, check=False)
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=False)
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None
-
-
-def _dirty() -> str | None:
-    """Hash of what differs from the commit, None when nothing does."""
-    diff = _git("diff", "HEAD", "--", ".")
-    return hashlib.sha256(diff.encode()).hexdigest() if diff else None
 
 
 def _cpu() -> str:
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
+    model = re.search(r"^model name\s*:(.*)", text, re.MULTILINE)
+    return model[1].strip() if model else platform.processor() or platform.machine()
 
 
 def _gpus() -> list[dict[str, str]]:
@@ -76,7 +69,5 @@ def _gpus() -> list[dict[str, str]]:
     lines = done.stdout.splitlines() if done.returncode == 0 else []
     gpus = [dict(zip(("model", "uuid"), map(str.strip, line.split(",")), strict=True)) for line in lines]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return gpus
-    wanted = visible.split(",")
-    return [gpu for index, gpu in enumerate(gpus) if str(index) in wanted or gpu["uuid"] in wanted]
+    wanted = visible.split(",") if visible is not None else [gpu["uuid"] for gpu in gpus]
+    return [gpu for index, gpu in enumerate(gpus) if {str(index), gpu["uuid"]}.intersection(wanted)]

@@ -2,8 +2,8 @@
 
 Snakemake cannot see behind `python -m ghost.<step>`; every rule passes `code_hash(<module>, ...)` as a parameter.
 Hashed is the syntax tree without docstrings: comments and formatting rerun nothing. Two things are left out on purpose:
-the table, since a row reaches its step as a parameter, so that editing one row does not rerun the others;
-and, for runs (`science`), the bookkeeping around them: a new field in the records must not retrain everything.
+the study, since each step receives its experiment as a parameter, so that editing one does not rerun the others; and,
+for runs (`science`), the bookkeeping around them: a new field in the records must not retrain everything.
 """
 
 import ast
@@ -29,10 +29,7 @@ def module_path(module: str) -> Path | None:
     if parts[0] != "ghost":
         return None
     stem = ROOT.joinpath(*parts[1:])
-    for path in (stem / "__init__.py", stem.with_suffix(".py")):
-        if path.is_file():
-            return path
-    return None
+    return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
 
 
 @cache
@@ -45,8 +42,8 @@ def _facts(path: Path) -> tuple[str, tuple[str, ...]]:
     key = hashlib.sha256(f"{FACTS} {sys.version_info[:2]}\n".encode() + content).hexdigest()
     kept = cache_folder() / "sources" / f"{key}.json"
     try:
-        told = json.loads(kept.read_bytes())
-        return told["sha256"], tuple(told["imports"])
+        facts = json.loads(kept.read_bytes())
+        return facts["sha256"], tuple(facts["imports"])
     except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: parse
         tree = ast.parse(content, filename=str(path))
     found: set[str] = set()
@@ -75,7 +72,7 @@ def imports(path: Path) -> frozenset[str]:
 @cache
 def sources(*modules: str, science: bool = False) -> tuple[Path, ...]:
     """Every file of ours that the modules import, directly or not, themselves included; `science`: no bookkeeping."""
-    seen: set[str] = set()
+    seen: dict[str, Path] = {}
     queue = list(modules)
     while queue:
         module = queue.pop()
@@ -83,9 +80,9 @@ def sources(*modules: str, science: bool = False) -> tuple[Path, ...]:
         if path is None:
             raise GhostError(f"no module {module} under {ROOT.name}/")
         if module not in seen:
-            seen.add(module)
+            seen[module] = path
             queue.extend(name for name in imports(path) if not (science and _keeps_books(name)))
-    return tuple(sorted({path for module in seen if (path := module_path(module)) is not None}))
+    return tuple(sorted(set(seen.values())))
 
 
 def _below(module: str, package: str) -> bool:

@@ -27,8 +27,7 @@ class Progress:
         if now_s - self.written_s < self.every_s and done < total:
             return
         self.written_s = now_s
-        left_s = (now_s - self.start_s) * (total - done) / done if done else float("nan")
-        left = f", {left_s:.0f} s left" if done and done < total else ""
+        left = f", {(now_s - self.start_s) * (total - done) / done:.0f} s left" if 0 < done < total else ""
         note = f"; {text}" if text else ""
         percent = 100 * done // total if total else 100
         self.stream.write(f"[{percent:3d}%] {done}/{total} {self.unit}{left}{note}\n")

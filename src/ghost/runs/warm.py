@@ -48,8 +48,6 @@ class Server:
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
         self.selector = selectors.DefaultSelector()
-        self.commands: dict[int, int] = {}  # a step's process -> the connection of the command that waits for it
-        self.head_is_there = True
         self.on(sys.stdin.fileno(), self.head_gone)
         self.on(listener.fileno(), self.fork)
 
@@ -58,7 +56,7 @@ class Server:
 
     def serve(self) -> dict[str, Any] | None:
         """What to run, in a child; None in the server itself, at its end."""
-        while self.head_is_there or self.commands:
+        while len(self.selector.get_map()) > 1:  # besides the listener there is the head or a step
             for key, _ in self.selector.select():
                 if key.fd in self.selector.get_map() and (request := key.data()) is not None:
                     return request  # type: ignore[no-any-return]
@@ -66,7 +64,6 @@ class Server:
 
     def head_gone(self) -> None:
         self.selector.unregister(sys.stdin.fileno())
-        self.head_is_there = False
 
     def fork(self) -> dict[str, Any] | None:
         connection = self.listener.accept()[0]
@@ -85,22 +82,20 @@ class Server:
             return request
         for stream in streams:
             os.close(stream)
-        self.commands[process] = command
-        self.on(command, partial(self.command_gone, process))
+        self.on(command, partial(self.command_gone, process, command))
         handle = os.pidfd_open(process)
-        self.on(handle, partial(self.step_ended, process, handle))
+        self.on(handle, partial(self.step_ended, process, command, handle))
         return None
 
-    def command_gone(self, process: int) -> None:
+    def command_gone(self, process: int, command: int) -> None:
         """Nobody waits for the step any more."""
-        self.selector.unregister(self.commands[process])
+        self.selector.unregister(command)
         os.kill(process, signal.SIGTERM)
 
-    def step_ended(self, process: int, handle: int) -> None:
+    def step_ended(self, process: int, command: int, handle: int) -> None:
         self.selector.unregister(handle)
         os.close(handle)
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        command = self.commands.pop(process)
         if command in self.selector.get_map():
             self.selector.unregister(command)
             with suppress(BrokenPipeError):
@@ -162,8 +157,7 @@ def main() -> None:
     path = os.environ.get(SOCKET)
     if path and os.environ.get(THREADS, "1") == "1":
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of ours above the step's own last words
-        code = ask(path, module, arguments)
-        if code is not None:
+        if (code := ask(path, module, arguments)) is not None:
             sys.exit(code if code >= 0 else 128 - code)  # as a shell says it of a step that a signal ended
     run(module, arguments)
 

@@ -62,9 +62,9 @@ def macros(cells: Path, scale: str, out: Path, page: str = "audit.html", built: 
     for identity, cell in by_id.items():
         lines.append(rf"\ghost@set{{cell@{identity}}}{{\ghostlink{{prov:{anchor(identity)}}}{{{shown(cell)}}}}}")
     lines += [*published_macros(ledger), *count_macros(judged)]
-    for sentence in read_sentences(SENTENCES):
-        mark = "" if supported(sentence, by_id).holds else r"\ghostunsupported"
-        lines.append(rf"\ghost@set{{holds@{sentence.id}}}{{{mark}}}")
+    for sentence, predicate in read_sentences(SENTENCES).items():
+        mark = "" if supported(predicate, by_id)[0] else r"\ghostunsupported"
+        lines.append(rf"\ghost@set{{holds@{sentence}}}{{{mark}}}")
     write_text(out / "numbers.tex", "\n".join([*lines, r"\makeatother"]) + "\n")
     write_text(out / "provenance_entries.tex", entries(by_id.values(), scale=scale, page=page))
     write_text(out / "verdict_entries.tex", verdict_entries(judged))
