@@ -33,16 +33,6 @@ from ghost.files import confined, read_json
 
 VERSIONS = ("v2.0", "v2.1", "v3.0")
 STATE, ACTION = "observation.state", "action"
-PATHS = {
-    "v2": (
-        "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
-        "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
-    ),
-    "v3": (
-        "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
-        "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
-    ),
-}
 LIMITS = "meta/normalisation.json"
 CHUNK = 1000  # files per folder, as in LeRobot
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
