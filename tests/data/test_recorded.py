@@ -4,10 +4,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ghost.data.lerobot import LeRobotDataset
-from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.lerobot_writer import Recording
 from ghost.data.recorded import Settings, make
 from ghost.errors import GhostError
 from ghost.files import read_json
+from lerobot_v2 import write_version
 
 CAMERA = "observation.images.top"
 LENGTHS = (7, 12, 9)
@@ -30,7 +31,7 @@ def recordings():
 
 @pytest.fixture(params=["v2.0", "v2.1", "v3.0"])
 def source(tmp_path, request):
-    write_dataset(tmp_path / "set", recordings(), fps=10, robot="test", version=request.param, episodes_per_file=2)
+    write_version(request.param, tmp_path / "set", recordings(), fps=10, robot="test", episodes_per_file=2)
     return tmp_path / "set"
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ghost.data import dual_arm
-from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.lerobot_writer import Recording
+from lerobot_v2 import write_version
 from trained import declared
 
 CAMERAS = ("observation.images.head", "observation.images.wrist")
@@ -90,5 +91,5 @@ def write_recorded(folder: Path, version: str) -> Path:
         videos = {CAMERAS[0]: film(episode.scene, "object"), CAMERAS[1]: film(episode.scene, "hands")}
         recordings.append(Recording(dual_arm.TASKS[episode.task].name, columns, videos))
     tasks = [task.name for task in dual_arm.TASKS]
-    write_dataset(folder, recordings, fps=10, robot="test", version=version, episodes_per_file=7, tasks=tasks)
+    write_version(version, folder, recordings, fps=10, robot="test", episodes_per_file=7, tasks=tasks)
     return folder

@@ -1,11 +1,10 @@
 """Algorithm Distillation: predicts the next action of a learning algorithm from its history. B agents, L steps.
 
-It learns from histories of a reinforcement-learning algorithm (`ghost.data.learning_histories`) that explores, finds
-the goal and stays there. From a history it predicts what the algorithm does next. It does not know the goal: its
-context is zero (unless `told`), and only the rewards of the last 176 steps hint at the goal. An algorithm that explores
-draws its moves, so the agent predicts a distribution, `bins` values along each axis, and draws from it. Where it
-imitates an expert that draws nothing (Meta-World), it takes the mean (`draw`). It drew there too until a first look at
-ML10, where its first actions were hardly better aligned than random ones.
+It learns from histories of a reinforcement-learning algorithm (`ghost.data.learning_histories`). Only the rewards of
+the last 176 steps hint at the goal: its context is zero (unless `told`). An algorithm that explores draws its moves, so
+the agent predicts a distribution, `bins` values along each axis, and draws from it. Where it imitates an expert that
+draws nothing (Meta-World), it takes the mean (`draw`). It drew there too until a first look at ML10, where its first
+actions were hardly better aligned than random ones.
 
 The network is the Transformer's. The published 421,378 parameters leave 192 vectors of width 128 beside two outputs. A
 distribution over three moves along each axis has six outputs, so there are four positions fewer: 176 steps, 421,382

@@ -5,8 +5,7 @@
     z^(k+1) = z^(k) + dt (-∇U(z^(k); e) + b(z^(k); e))      `steps` times
     action  = decode(z^(n))
 
-It has no memory: its next action depends on where it is and on the goal. E is linear; everything else has one hidden
-width. U has two hidden layers and b has one, as in `ghost.decoders.ghost`.
+It has no memory. E is linear. U has two hidden layers and b has one, as in `ghost.decoders.ghost`.
 """
 
 from collections.abc import Sequence

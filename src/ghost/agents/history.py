@@ -16,7 +16,6 @@ from ghost.runs.settings import at_least_one
 
 
 def check_history(settings: Any) -> None:
-    """Check the settings of an agent that looks back."""
     at_least_one(settings, "d_model", "d_ff", "layers", "heads", "window", "stride")
     if settings.d_model % settings.heads:
         raise ValueError(f"d_model = {settings.d_model} must be a multiple of heads = {settings.heads}")
@@ -87,13 +86,11 @@ class HistoryEncoder(nn.Module):
     def step(self, memory: Memory, seen: Seen) -> Tensor:
         """One step [B, ...]: [B, outputs]."""
         place = memory.t % self.window
-        mask = (torch.arange(self.window, device=self.position.device) <= memory.t)[
-            None
-        ]  # at first the ring is not full
+        lived = torch.arange(self.window, device=self.position.device) <= memory.t  # at first the ring is not full
         x = (self.tokens(seen) + self.position[place])[:, None]  # [B, 1, d]
         for layer, ring in zip(self.layers, memory.ring, strict=True):
             q, k, v = layer.project(x)
             ring[0, :, :, place], ring[1, :, :, place] = k[:, :, 0], v[:, :, 0]
-            x = layer.combine(x, q, ring[0], ring[1], mask)
+            x = layer.combine(x, q, ring[0], ring[1], lived[None])
         memory.t += 1
         return torch.as_tensor(self.out(self.norm(x[:, 0])))

@@ -1,18 +1,16 @@
 """RL²: a recurrent agent that learns, by reward alone, to look for the goal while it acts. B agents, L steps, C chunk.
 
-Its inputs are its observation, its last move and its last reward. What it finds out stays in its recurrent state during
-the episode. It does not know the goal (unless `told`). It has a GRU of width 128 and linear heads for the action and
-the value. Moves have one of `bins` values along each axis, in the input and in the output. With 4 + 6 + 1 inputs it has
-55,047 parameters. Normal distributions, with two means and two deviations in place of the probabilities, would give the
-published 54,533. But then one deviation must serve both the search and the standing still, and training got nowhere.
+Its inputs are its observation, its last move and its last reward. It does not know the goal (unless `told`). It has a
+GRU of width 128 and linear heads for the action and the value. Moves have one of `bins` values along each axis, in the
+input and in the output. With 4 + 6 + 1 inputs it has 55,047 parameters. Normal distributions, with two means and two
+deviations in place of the probabilities, would give the published 54,533. But then one deviation must serve both the
+search and the standing still, and training got nowhere.
 
 Training is proximal policy optimisation, in the same loop as all training. Before every epoch the agent acts in new
-episodes (`Rollouts.prepare`). Their chunks of C steps are the samples of that epoch, each with the recurrent state
-before its first step. Values are shares of the largest return, so that they are of order one. At first the goals lie
-near the start, then farther and farther away (`growth`). Without this the agent learnt nothing in a hundred epochs,
-because an untrained agent hardly ever meets a goal in the benchmark's own episodes.
-
-Where there are demonstrations (Meta-World) the same network imitates them instead.
+episodes (`Rollouts.prepare`). Their chunks of C steps are the samples of that epoch. Values are shares of the largest
+return, so that they are of order one. At first the goals lie near the start, then farther and farther away (`growth`).
+Without this the agent learnt nothing in a hundred epochs, because an untrained agent hardly ever meets a goal in the
+benchmark's own episodes. Where there are demonstrations (Meta-World) the same network imitates them instead.
 """
 
 from __future__ import annotations
@@ -66,11 +64,9 @@ def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Rollouts | Win
     return Windows(runs[0], settings.chunk, settings.chunk) if runs else Rollouts(settings)
 
 
+@dataclass
 class Memory:
-    """The recurrent state [1, B, hidden]."""
-
-    def __init__(self, state: Tensor) -> None:
-        self.state = state
+    state: Tensor  # [1, B, hidden], recurrent
 
 
 class Decoder(nn.Module):
@@ -125,8 +121,7 @@ class Decoder(nn.Module):
 
     def advance(self, memory: Memory, seen: Seen) -> Tensor:
         """One step of the recurrence [B, ...]: features [B, hidden]."""
-        one = seen.map(lambda x: x[:, None])
-        features, memory.state = self.gru(self.inputs(one), memory.state)
+        features, memory.state = self.gru(self.inputs(seen.map(lambda x: x[:, None])), memory.state)
         return torch.as_tensor(features[:, 0])
 
 
@@ -171,15 +166,13 @@ class Rollouts:
     @torch.no_grad()
     def prepare(self, decoder: Decoder, generator: torch.Generator, done: float) -> None:
         """Act in new episodes with the weights as they are; `done` is the share of the training so far."""
-        s, steps = self.settings, self.rules.steps
-        seed = int(torch.randint(2**31, (1,), generator=generator))
-        episodes = self.draw_episodes(seed, done)
+        s = self.settings
+        episodes = self.draw_episodes(int(torch.randint(2**31, (1,), generator=generator)), done)
         room, memory = DarkRoom(self.rules, episodes), decoder.begin(s.episodes)
-        action, reward = torch.zeros(s.episodes, 2), torch.zeros(s.episodes)
-        no_goal = torch.zeros(s.episodes, 2)
+        no_goal, action, reward = torch.zeros(s.episodes, 2), torch.zeros(s.episodes, 2), torch.zeros(s.episodes)
         noise = torch.from_numpy(episodes.noise)
         states, lived = [], []
-        for t in range(steps):
+        for t in range(self.rules.steps):
             if t % s.chunk == 0:
                 states.append(memory.state[0])  # [B, hidden]
             seen = Seen(torch.from_numpy(scaled(room.position, self.rules.size)), no_goal, action, reward)

@@ -1,8 +1,7 @@
 """The dual-arm stand-in: a LeRobot v3.0 data set in place of the authors' 2,196 private episodes.
 
 It was DESIGNED AND FROZEN before any decoder was compared on it, and it is never tuned to make one of them win. Only an
-error in what it claims below may change it, never a result. Numbers measured on it say how the pipeline and the
-decoders behave on data of this shape. They never reproduce a published number.
+error in what it claims below may change it, never a result. Numbers measured on it never reproduce a published number.
 
 From the paper it takes ten tasks and their names, five scene types, the number of episodes, 17 action dimensions (7
 left arm, 1 left gripper, 7 right arm, 1 right gripper, 1 lift), a lift command that is nearly always -1, and min-max
@@ -10,15 +9,13 @@ normalised values. The rest is invented:
 
 * An episode brings one object to one target. The hand moves through four sub-phases (approach, grasp, lift, place),
   each a minimum-jerk movement. The gripper snaps shut during the grasp and open at the end of the place.
-* Objects and targets lie elsewhere in every episode. For each arm a fixed random smooth map turns hand position and
-  wrist angle into seven joints. This is the robot: `robot_seed` draws it, the same for every seed of the data.
+* For each arm a fixed random smooth map turns hand position and wrist angle into seven joints. This is the robot:
+  `robot_seed` draws it, the same for every seed of the data.
 * There is more than one way to act: with either arm (the nearer one is likelier), and from either of two sides (in most
   tasks by a coin). The choice is drawn per episode, and no observation shows it before the arm moves.
 * Tasks differ in how much all this varies: Take_book varies little, Tidy_conf_room much (`TASKS`).
-* action[t] is the command for the next step. The state is what the sensors measure now, with a little noise. A gripper
-  takes a few steps to follow its command.
-* There are no videos. observation.scene.* hold what a camera would show: noisy positions of object, target, two
-  distractors and both hands, how far the grippers are open, the lighting. The stand-in backbone sees nothing else.
+* action[t] is the command for the next step. The state is what the sensors measure now, with a little noise.
+* There are no videos. observation.scene.* hold what a camera would show, and the stand-in backbone sees nothing else.
 
 meta/normalisation.json has the raw values of -1 and 1: for joints the smallest and largest of the whole data set, for
 grippers and lift their travel. `way/*` in meta/episodes hold the hidden choices, for tests and plots only.
@@ -30,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ghost.data.lerobot import ACTION, STATE
+from ghost.data.lerobot import ACTION, LIMITS, STATE
 from ghost.data.lerobot_writer import Recording, write_dataset
 from ghost.files import write_json
 from ghost.runs.results import Measured, Outcome
@@ -115,14 +112,14 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         episodes_per_file=settings.episodes_per_file,
         tasks=[task.name for task in TASKS],
     )
-    write_json(root / "meta/normalisation.json", normalisation)
+    write_json(root / LIMITS, normalisation)
     lengths = np.array([len(episode.action) for episode in episodes])
     tasks = np.array([episode.task for episode in episodes])
     measured = [Measured("all", "episodes", len(episodes)), Measured("all", "steps", int(lengths.sum()))]
     for index, task in enumerate(TASKS):
         own = lengths[tasks == index]
         measured += [Measured(task.name, "episodes", len(own)), Measured(task.name, "steps", float(own.sum()))]
-    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in (*names, "meta/normalisation.json")))
+    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in (*names, LIMITS)))
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,24 @@
 """The feature cache: what a frozen backbone made of samples of a data set, so that decoders train without it.
 
-N samples, T tokens, D token width, H horizon. The step `cache_features` writes it, the training opens it with
-
-    cache = FeatureCache.open(Path("data/laptop/runs/dual_arm_features/manifest.json"))
-    train, test = cache.split("sample")  # or "episode"
-    tokens = cache.tokens(train[:32])  # [32, T, D] float16, gathered from the memory-mapped shards
-    action = cache.action[train[:32]]  # [32, H, 32] float32
-
-A sample is one time step of one episode: the tokens and the state that the robot has then, and the H actions from then
-on (the last one repeated past the episode's end). Samples stand in the order of the data set (episode, timestep).
-
-Two splits, as the paper uses them:
+N samples, T tokens, D token width, H horizon. A sample is one time step of one episode: the tokens and the state that
+the robot has then, and the H actions from then on (the last one repeated past the episode's end). Samples stand in the
+order of the data set (episode, timestep). Two splits, as the paper uses them:
 
     episode   timesteps of the first episodes to train, of the remaining, unseen ones to test (1,800 / 396 episodes,
               800 / 200 timesteps): the drop-in replacement
     sample    per task, samples drawn over all episodes, then divided (300 to 600 / 80 to 150 per task, 5,600 / 1,430
-              in total): the ten-task study. A test sample's episode may be a training episode: neighbouring time
-              steps of one demonstration can stand on both sides, so this split measures interpolation. So does the
-              paper's, as far as it tells.
+              in total): the ten-task study. Neighbouring time steps of one demonstration can stand on both sides, so
+              this split measures interpolation. So does the paper's, as far as it tells.
 
-Files of the run's folder: tokens/<shard>.npy, each [samples_per_shard, T, D] float16 (the last may be shorter);
-actions/<shard>.npy, likewise [samples_per_shard, H, d_a] float32, what the backbone's own action head predicts, where
-it has one: in the normalisation of the recorded actions, so that the two can be compared; shards.json, the list of
-shards with the sizes of a sample; the small arrays in arrays.safetensors. The manifest has the sha256 of each file. A
-shard is verified when it is first read, so opening a cache takes the same time at any size.
+Files of the run's folder, written by the step `cache_features`:
+
+    tokens/<shard>.npy    [samples_per_shard, T, D] float16; the last may be shorter
+    actions/<shard>.npy   [samples_per_shard, H, d_a] float32: what the backbone's own action head predicts, where it
+                          has one, in the normalisation of the recorded actions
+    shards.json           the list of shards with the sizes of a sample
+    arrays.safetensors    the small arrays
+
+A shard is verified when it is first read, so opening a cache takes the same time at any size.
 """
 
 from __future__ import annotations
@@ -82,13 +77,10 @@ class FeatureCache:
     splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
     shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, T, D] float16
     samples_per_shard: int
-    action_shards: (
-        Shards | tuple[np.ndarray, ...]
-    ) = ()  # likewise [samples_per_shard, H, d_a] float32; none: it has no head
+    action_shards: Shards | tuple[np.ndarray, ...] = ()  # each [samples_per_shard, H, d_a] float32; none without a head
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
-        """The cache that a manifest lists."""
         runs = open_runs(manifest)
         if len(runs) != 1:
             raise GhostError(f"{manifest}: a feature cache has one run, this has {len(runs)}")
@@ -105,10 +97,15 @@ class FeatureCache:
             names = {name.split("/")[1] for name in arrays if name.startswith("split/")}
             splits = {name: (arrays[f"split/{name}/train"], arrays[f"split/{name}/test"]) for name in names}
             listed, per_shard, task_names = index["shards"], index["samples_per_shard"], index["task_names"]
-            kinds = {kind: [name for name in listed if name.startswith(f"{kind}/")] for kind in (TOKENS, ACTIONS)}
         except (KeyError, TypeError, IndexError) as error:
             raise GhostError(f"{run.folder} is not a feature cache ({error})") from None
         small["action_mask"] = small["action_mask"].astype(bool)
+
+        def shards(kind: str, shape: tuple[int, int], dtype: type) -> Shards:
+            names = [name for name in listed if name.startswith(f"{kind}/")]
+            return Shards(run, names, len(small["state"]), per_shard, shape, dtype)
+
+        has_head = any(name.startswith(f"{ACTIONS}/") for name in listed)
         return cls(
             **small,
             task_names=tuple(task_names),
@@ -116,15 +113,9 @@ class FeatureCache:
             run_id=run.run_id,
             stand_ins=tuple(run.record()["stand_ins"]),
             splits=splits,
-            shards=Shards(
-                run, kinds[TOKENS], len(small["state"]), per_shard, (sizes.tokens, sizes.d_token), np.float16
-            ),
+            shards=shards(TOKENS, (sizes.tokens, sizes.d_token), np.float16),
             samples_per_shard=per_shard,
-            action_shards=Shards(
-                run, kinds[ACTIONS], len(small["state"]), per_shard, (sizes.horizon, sizes.d_action), np.float32
-            )
-            if kinds[ACTIONS]
-            else (),
+            action_shards=shards(ACTIONS, (sizes.horizon, sizes.d_action), np.float32) if has_head else (),
         )
 
     def __len__(self) -> int:
@@ -191,8 +182,8 @@ class Shards:
             name = self.names[number]
             shard = np.load(self.run.path(name), mmap_mode="r", allow_pickle=False)
             if shard.shape != (self.lengths[number], *self.shape) or shard.dtype != self.dtype:
-                told = f"{self.run.folder}/seed{self.run.seed}/{name} is {shard.dtype} {shard.shape}"
-                raise GhostError(f"{told}, not as {INDEX} says")
+                where = f"{self.run.folder}/seed{self.run.seed}/{name}"
+                raise GhostError(f"{where} is {shard.dtype} {shard.shape}, not as {INDEX} says")
             self.opened[number] = shard
         return self.opened[number]
 

@@ -5,11 +5,11 @@ temporal-difference learning of afterstates: W(s), the value of moving to cell s
 the discounted best W within one move. The learner knows where its moves lead and nothing about rewards. Moves are
 ε-greedy, and ties are broken at random. W starts at 0, which is optimistic because a step costs reward. So the learner
 goes where it has not been until it finds the goal, stays there, and leaves when the reward stops. A learning rate of 1
-suits a world without chance, and a short horizon (the discount) lets it forget soon. The learner does not know the
-goal, and the histories do not hold it. A move against a wall is recorded as standing still. Nothing here is a stand-in.
+suits a world without chance, and a short horizon (the discount) lets it forget soon. The histories do not hold the
+goal. A move against a wall is recorded as standing still. Nothing here is a stand-in.
 
-Q-learning was tried first. It has nine moves to try in each of 400 cells, so an episode of 300 steps ends before it has
-learnt: only 8 % of the learners stood on the goal in the last 50 steps.
+Q-learning, with nine moves to try in each of 400 cells, ended its 300 steps before it had learnt: only 8 % of the
+learners stood on the goal in the last 50 steps.
 """
 
 from dataclasses import dataclass

@@ -7,10 +7,6 @@
     data/...parquet     one episode per file (v2), several episodes per file (v3)
     videos/...mp4       likewise, for each camera
 
-    data = LeRobotDataset.open(path)
-    episode = data.episode(3)                              # state [S, d], action [S, d], ... of its S steps
-    images = data.frames(3, "observation.images.top", [0, 7])  # [2, height, width, 3] uint8
-
 We do not use the lerobot package: it reads only one of the versions and needs its own torch. All paths come from the
 data set's own files, so each is checked to lie inside its folder.
 """
@@ -33,16 +29,6 @@ from ghost.files import confined, read_json
 
 VERSIONS = ("v2.0", "v2.1", "v3.0")
 STATE, ACTION = "observation.state", "action"
-PATHS = {
-    "v2": (
-        "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
-        "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
-    ),
-    "v3": (
-        "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
-        "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
-    ),
-}
 LIMITS = "meta/normalisation.json"
 CHUNK = 1000  # files per folder, as in LeRobot
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
@@ -84,8 +70,7 @@ class LeRobotDataset:
             raise GhostError(f"{path}/meta/info.json lacks {', '.join(missing)}")
         if info["codebase_version"] not in VERSIONS:
             raise GhostError(f"{path}: LeRobot {info['codebase_version']!r}; this reads {', '.join(VERSIONS)}")
-        old = info["codebase_version"].startswith("v2")
-        tasks, episodes = (_meta_v2 if old else _meta_v3)(path)
+        tasks, episodes = (_meta_v3 if info["codebase_version"] == "v3.0" else _meta_v2)(path)
         if [episode["episode_index"] for episode in episodes] != list(range(len(episodes))):
             raise GhostError(f"{path}/meta: the episodes are not numbered 0 to {len(episodes) - 1}")
         modality = path / "meta/modality.json"
@@ -108,8 +93,7 @@ class LeRobotDataset:
 
     def episode(self, index: int) -> Episode:
         """The steps of one episode, with every column of its file."""
-        meta = self._meta(index)
-        path = self.data_file(index)
+        meta, path = self._meta(index), self.data_file(index)
         if self._read is None or self._read[0] != path:
             self._read = (path, _read_parquet(path))
         table = self._read[1]
@@ -120,10 +104,9 @@ class LeRobotDataset:
         own = np.flatnonzero(table["episode_index"].to_numpy() == index)
         if len(own) != meta["length"]:
             raise GhostError(f"{path}: episode {index} has {len(own)} steps, the meta data say {meta['length']}")
-        start = int(own[0]) if len(own) else 0
-        if len(own) and own[-1] - start + 1 != len(own):
+        if np.any(np.diff(own) != 1):
             raise GhostError(f"{path}: the steps of episode {index} do not stand together")
-        steps = table.slice(start, len(own))
+        steps = table.slice(int(own[0]) if len(own) else 0, len(own))
         numeric = [entry.name for entry in steps.schema if not pa.types.is_struct(entry.type)]  # structs hold images
         values = {name: _array(steps[name], f"{path}: column {name}") for name in numeric}
         return Episode(
@@ -141,10 +124,9 @@ class LeRobotDataset:
         wrong = [step for step in steps if not 0 <= step < meta["length"]]
         if wrong:
             raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
-        path = self.video_file(index, key)
         # In v3 a video holds several episodes, one after the other.
         first = round(float(meta.get(f"videos/{key}/from_timestamp", 0.0)) * self.fps)
-        decoded = dict(_decode(path, self.fps, sorted({first + step for step in steps})))
+        decoded = dict(_decode(self.video_file(index, key), self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
 
     def limits_file(self) -> Path:
@@ -157,11 +139,9 @@ class LeRobotDataset:
         return path
 
     def data_file(self, index: int) -> Path:
-        """The parquet file with an episode's steps."""
         return self._file("data_path", "data", self._meta(index))
 
     def video_file(self, index: int, camera: str) -> Path:
-        """The video of an episode by a camera."""
         key = self._camera(camera)
         return self._file("video_path", f"videos/{key}", self._meta(index), video_key=key)
 
@@ -255,9 +235,8 @@ def _array(column: pa.ChunkedArray, where: str) -> np.ndarray:
     return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
-def _decode(path: Path, fps: float, wanted: list[int]) -> Iterator[tuple[int, np.ndarray]]:
+def _decode(path: Path, fps: float, left: list[int]) -> Iterator[tuple[int, np.ndarray]]:
     """Frames of a video by number, in rising order. The error names a frame that is damaged or absent."""
-    left = list(wanted)
     try:
         opened = av.open(str(path))
     except av.error.FFmpegError as error:
@@ -266,8 +245,7 @@ def _decode(path: Path, fps: float, wanted: list[int]) -> Iterator[tuple[int, np
         if not container.streams.video:
             raise GhostError(f"{path} has no video stream")
         stream = container.streams.video[0]
-        # ffmpeg conceals damage and goes on, unless this option is set
-        stream.codec_context.options = {"err_detect": "explode"}
+        stream.codec_context.options = {"err_detect": "explode"}  # else ffmpeg conceals damage and goes on
         if left and left[0] > 0 and stream.time_base:
             container.seek(int(left[0] / fps / stream.time_base), stream=stream)  # to the keyframe before
         for packet in container.demux(stream):

@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from ghost.data.dual_arm import FOLDER, TASKS
 from ghost.data.dual_arm import STAND_IN as DATA_SET
 from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset
+from ghost.data.lerobot_writer import write_parquet
 from ghost.errors import GhostError
-from ghost.files import atomic, confined, link, write_json
+from ghost.files import confined, link, write_json
 from ghost.runs.results import Measured, Outcome
 
 EPISODES = 2196  # of the paper's
@@ -101,5 +102,4 @@ def _write_normalised(path: Path, to: Path, limits: dict[str, tuple[np.ndarray, 
         values = normalised(_values(table[name], path, name), low, high)
         column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
         table = table.set_column(table.column_names.index(name), name, column)
-    with atomic(to) as temporary:
-        pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
+    write_parquet(to, table)

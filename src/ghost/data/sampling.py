@@ -15,6 +15,8 @@ from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 from ghost.runs.units import Hashes
 
+Splits = Mapping[str, tuple[np.ndarray, np.ndarray]]  # name: the samples to train on and to test on
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -62,7 +64,7 @@ class Drawn:
 
     episode: np.ndarray  # [N], rising
     timestep: np.ndarray  # [N]
-    splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    splits: Splits
     small: Mapping[str, np.ndarray]  # the small arrays of the cache
     columns: Mapping[str, np.ndarray]  # what the backbone may see
 
@@ -86,16 +88,11 @@ def open_demos(run: Run) -> LeRobotDataset:
 def draw(settings: Draw | WholeEpisodes, dataset: LeRobotDataset, seed: int) -> Drawn:
     """The samples of a data set that a feature cache holds."""
     if isinstance(settings, WholeEpisodes):
-        episode, timestep, splits = whole_episodes(settings, dataset)
-    else:
-        episode, timestep, splits = draw_samples(settings, dataset, seed)
-    small, columns = gather(settings, dataset, episode, timestep)
-    return Drawn(episode, timestep, splits, small, columns)
+        return gather(settings, dataset, *whole_episodes(settings, dataset))
+    return gather(settings, dataset, *draw_samples(settings, dataset, seed))
 
 
-def whole_episodes(
-    draw: WholeEpisodes, dataset: LeRobotDataset
-) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.ndarray, np.ndarray, Splits]:
     """Like `draw_samples`, with one split, by episode."""
     parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
     episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
@@ -111,9 +108,7 @@ def whole_episodes(
     return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
 
 
-def draw_samples(
-    draw: Draw, dataset: LeRobotDataset, seed: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
+def draw_samples(draw: Draw, dataset: LeRobotDataset, seed: int) -> tuple[np.ndarray, np.ndarray, Splits]:
     """Episode [N] and timestep [N] of the samples, in the order of the data set, and the splits as indices of samples.
 
     Both splits draw time steps uniformly, without replacement. A time step that both draw becomes two samples.
@@ -155,12 +150,9 @@ def draw_samples(
 
 
 def gather(
-    draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The small arrays of the samples, and the observation columns that the backbone may see.
-
-    `episode` must rise: then each file is read once.
-    """
+    draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray, splits: Splits
+) -> Drawn:
+    """The samples with their arrays. `episode` must rise: then each file is read once."""
     n = len(episode)
     state = np.zeros((n, draw.d_state), np.float32)
     action = np.zeros((n, draw.horizon, draw.d_action), np.float32)
@@ -194,7 +186,8 @@ def gather(
         "episode": episode,
         "timestep": timestep,
     }
-    return small, {name: np.concatenate(parts) for name, parts in columns.items()}
+    together = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return Drawn(episode, timestep, splits, small, together)
 
 
 def frames(dataset: LeRobotDataset, camera: str, episode: np.ndarray, timestep: np.ndarray) -> np.ndarray:

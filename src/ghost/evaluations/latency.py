@@ -1,15 +1,13 @@
 """Parameters and latency of every decoder at the paper's own sizes: random weights, one sample at a time, no training.
 
-Latency does not depend on the weights' values, so nothing needs to be trained for it, at any scale. The settings name
-the decoders, each with its module and that module's settings. They take turns within each round, so that a machine that
-slows down slows all of them; shown are the median and the quartiles over the rounds, after some that do not count. On
-the GPU where there is one, otherwise on `threads` cores: the run's record says which. The paper's 0.41 and 13 ms are
-those of an RTX 5090.
+Latency does not depend on the weights' values. The settings name the decoders, each with its module and that module's
+settings. They take turns within each round, so that a machine that slows down slows all of them; shown are the median
+and the quartiles over the rounds, after some that do not count. On the GPU where there is one, otherwise on `threads`
+cores: the run's record says which. The paper's 0.41 and 13 ms are those of an RTX 5090.
 
 The diffusion transformer, `dit`, takes seconds on a CPU and empties its caches, so it takes part in every
 `dit_every`-th round only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the
-memory is missing it is left out by itself. Its latency is then nan, shown as "undefined". Parameters are counted
-without memory.
+memory is missing it is left out by itself. Its latency is then nan, shown as "undefined".
 """
 
 import importlib
@@ -28,7 +26,7 @@ from ghost.data.features import FeatureCache, Sizes
 from ghost.decoders.contract import Batch
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, not_negative
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
 REPLACED = 10  # task-specific diffusion transformers that one Ghost replaces
@@ -47,9 +45,7 @@ class Settings:
         for name, decoder in self.decoders.items():
             if not decoder["module"].startswith("ghost.decoders."):
                 raise ValueError(f"{name} is not below ghost.decoders: {decoder['module']}")
-        for name in ("warm_up", "dit_every"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        not_negative(self, "warm_up", "dit_every")
 
     def build(self, name: str) -> nn.Module:
         module = importlib.import_module(self.decoders[name]["module"])

@@ -12,7 +12,6 @@ For Ghosts only:
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import silhouette_score
@@ -42,29 +41,22 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
     some = np.unique(np.linspace(0, len(test) - 1, min(settings.samples, len(test))).round().astype(int))
     errors = squared_errors(predict(decoder, samples, seed=seed), cache, test).mean(axis=1)[some]
     n = len(some)
-    measured = [
-        parameters_of(decoder),
-        Measured("all", "mse", float(errors.mean()), n),
-    ]
+    measured = [parameters_of(decoder), Measured("all", "mse", float(errors.mean()), n)]
     if hasattr(decoder, "plan"):
         logits = gather(lambda batch: decoder.plan(batch, None).phase_logits, samples)[some]
         right = logits.argmax(axis=1) == cache.phase[test][some]
         measured.append(Measured("all", "phase_accuracy", float(right.mean()), n))
     if hasattr(decoder, "latents") and hasattr(decoder, "drift"):
         z = gather(decoder.latents, samples, dim=1)[:, some]  # [steps + 1, n, d_z]
+        basin = getattr(decoder.settings, "basin_dims", 0) or decoder.settings.d_latent  # where the potential acts
         tasks = cache.task[test][some]
         silhouette = silhouette_score(z[-1], tasks) if len(set(tasks)) > 1 else np.nan
         measured += [
-            Measured("flow", "per_step_contraction_percent", contraction_percent(z, basin_of(decoder)), n),
+            Measured("flow", "per_step_contraction_percent", contraction_percent(z, basin), n),
             Measured("flow", "silhouette", float(silhouette), n),
         ]
     progress(1, 1, f"{n} samples")
     return Outcome(measured)
-
-
-def basin_of(decoder: Any) -> int:
-    """The number of dimensions of z on which the potential acts."""
-    return getattr(decoder.settings, "basin_dims", 0) or decoder.settings.d_latent
 
 
 def contraction_percent(z: np.ndarray, dims: int) -> float:

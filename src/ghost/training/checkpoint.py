@@ -1,8 +1,4 @@
-"""Trained decoders as files: safetensors with what is needed to build the decoder again in its one metadata field.
-
-decoder = load_decoder(run)        # of a run that `python -m ghost.steps.train` recorded; verified against its manifest
-actions = decoder.act(batch, generator)
-"""
+"""Trained decoders as files: safetensors with what is needed to build the decoder again in its one metadata field."""
 
 import importlib
 import json

@@ -26,7 +26,7 @@ from ghost.errors import GhostError
 from ghost.runs.driver import Job, Unit
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, below_one, not_negative, positive
 from ghost.training.checkpoint import MODEL, read_tensors, save_decoder, write_tensors
 
 STATE = "state.safetensors"  # of an unfinished run
@@ -61,16 +61,12 @@ class Training:
 
     def __post_init__(self) -> None:
         at_least_one(self, "epochs", "batch_size", "window", "gap")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
-        for name in ("contrastive", "basin", "phase", "pull", "kl", "consistency", "samples", "noise", "patience"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        positive(self, "learning_rate")
+        not_negative(self, "contrastive", "basin", "phase", "pull", "kl", "consistency", "samples", "noise", "patience")
         for name in ("curriculum_share", "distillation", "final_rate"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
-        if not 0 <= self.validation_share < 1:
-            raise ValueError(f"validation_share must lie in [0, 1), got {self.validation_share}")
+        below_one(self, "validation_share")
         if self.patience and not self.validation_share:
             raise ValueError(f"patience = {self.patience} needs a validation_share")
         if self.curriculum_share and not self.contrastive:
@@ -120,13 +116,7 @@ class Fit:
     """One run: the decoder, the optimiser's moments, the generators and the curves, all of which a state file holds."""
 
     def __init__(
-        self,
-        module: ModuleType,
-        settings: Any,
-        training: Training,
-        samples: Any,
-        seed: int,
-        state: Path,
+        self, module: ModuleType, settings: Any, training: Training, samples: Any, seed: int, state: Path
     ) -> None:
         self.training, self.samples, self.terms, self.state = training, samples, module.TERMS, state
         initial, order, noise, held_back = (int(x) for x in np.random.SeedSequence(seed).generate_state(4))
@@ -166,18 +156,17 @@ class Fit:
     @property
     def finished(self) -> bool:
         t, validation = self.training, self.curves["validation"]
-        if self.epochs_run >= t.epochs:
-            return True
-        return 0 < t.patience <= len(validation) - 1 - (int(np.argmin(validation)) if validation else 0)
+        since_best = len(validation) - 1 - int(np.argmin(validation)) if validation else 0
+        return self.epochs_run >= t.epochs or 0 < t.patience <= since_best
 
     def epoch(self) -> None:
         """One pass over the training samples, then a look at the validation samples if there are any."""
-        t, generator = self.training, self.order
+        t = self.training
         weights = t.weights(self.terms, self.epochs_run)
         sums = {name: torch.zeros((), device=self.samples.device) for name in ("loss", *self.terms)}
         self.decoder.train()
         self.samples.prepare(self.decoder, self.noise, self.epochs_run / t.epochs)
-        order = torch.randperm(len(self.places), generator=generator, device=self.samples.device)
+        order = torch.randperm(len(self.places), generator=self.order, device=self.samples.device)
         for places in torch.split(self.places[order], t.batch_size):
             for name, value in self.step(self.samples.batch(places), weights).items():
                 sums[name] += value * len(places)
@@ -233,22 +222,19 @@ class Fit:
     def outcome(self) -> Outcome:
         n = len(self.places)
         best = int(np.argmin(self.curves["validation"])) if self.best else self.epochs_run - 1
-        rows = [
+        used = [name for name in self.terms if any(self.curves[name])]
+        measured = [
             Measured("train", "loss", self.curves["loss"][best], n),
-            *(
-                Measured("train", f"{name}_loss", self.curves[name][best], n)
-                for name in self.terms
-                if any(self.curves[name])
-            ),
+            *(Measured("train", f"{name}_loss", self.curves[name][best], n) for name in used),
             Measured("train", "samples", n),
             Measured("train", "epochs", self.epochs_run),
             Measured("train", "kept_epoch", best + 1),
             Measured("model", "parameters", sum(p.numel() for p in self.parameters)),
         ]
         if self.best:
-            rows.append(Measured("validation", "mse", self.curves["validation"][best], len(self.validation_places)))
+            measured.append(Measured("validation", "mse", self.curves["validation"][best], len(self.validation_places)))
         arrays = {f"training/{name}": np.array(curve) for name, curve in self.curves.items() if any(curve)}
-        return Outcome(rows, arrays, (MODEL,))
+        return Outcome(measured, arrays, (MODEL,))
 
     def _hold_back(self, seed: int) -> tuple[Tensor, Tensor]:
         """Training and validation samples: whole episodes are held back where the split is by episode, else samples."""
