@@ -20,6 +20,7 @@ import io
 import logging
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,8 @@ class Environment:
         motors, qvel = np.asarray(robot._ref_joint_actuator_indexes), np.asarray(robot._ref_joint_vel_indexes)
         limits = np.array(robot.torque_limits, dtype=np.float64)
         self._arm = (motors, self._qpos, qvel, limits, self._posture, self._hand, self._hand_rotation)
-        self._things = [_pose(self.model, data, thing) for thing in THINGS.values()]
-        self._joints = [_joint(self.model, name) for name in JOINTS]
+        self._things = [_find(name, data.site, data.body) for name in THINGS.values()]
+        self._joints = [_find(name, data.joint) for name in JOINTS]
 
     # ------------------------------------------------------------------------------------------------------ stepping
 
@@ -128,18 +129,13 @@ class Environment:
     def success(self) -> bool:
         return bool(self._libero._check_success())
 
-    def goals(self) -> list[bool]:
-        """LIBERO's check of each part of the goal, in the order of the BDDL file."""
-        return [bool(self._libero._eval_predicate(part)) for part in self._libero.parsed_problem["goal_state"]]
-
     def look(self) -> Look:
         """What cameras and joint sensors would show, without noise."""
         things = np.zeros((len(THINGS), 3 + 6), np.float64)
-        for thing, pose in zip(things, self._things, strict=True):
-            if pose is not None:
-                position, rotation = pose
-                thing[:3], thing[3:] = position, rotation[:, :2].T.ravel()
-        joints = np.array([0.0 if j is None else self.data.qpos[j] for j in self._joints])
+        for row, thing in zip(things, self._things, strict=True):
+            if thing is not None:
+                row[:3], row[3:] = thing.xpos, thing.xmat.reshape(3, 3)[:, :2].T.ravel()
+        joints = np.array([0.0 if joint is None else joint.qpos[0] for joint in self._joints])
         return Look(
             hand=self._hand.copy(),
             rotation=self._hand_rotation.copy(),
@@ -264,21 +260,12 @@ def _init_states(task: Task) -> np.ndarray:
         return np.asarray(torch.load(path, weights_only=True))
 
 
-def _pose(model: mujoco.MjModel, data: mujoco.MjData, thing: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Views of the position [3] and rotation [3, 3] of a thing, which is a site or a body; None if it is not here."""
-    for kind, positions, rotations in (
-        (mujoco.mjtObj.mjOBJ_SITE, data.site_xpos, data.site_xmat),
-        (mujoco.mjtObj.mjOBJ_BODY, data.xpos, data.xmat),
-    ):
-        index = mujoco.mj_name2id(model, kind, thing)
-        if index >= 0:
-            return positions[index], rotations[index].reshape(3, 3)
+def _find(name: str, *kinds: Callable[[str], Any]) -> Any:
+    """MuJoCo's view of what has this name, which is of one of these kinds; None if it is not in this scene."""
+    for kind in kinds:
+        with contextlib.suppress(KeyError):
+            return kind(name)
     return None
-
-
-def _joint(model: mujoco.MjModel, name: str) -> int | None:
-    index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
-    return None if index < 0 else int(model.jnt_qposadr[index])
 
 
 environment = cache(Environment)  # a process builds the model of a task once
