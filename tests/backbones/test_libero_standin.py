@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ghost.backbones import Observations
-from ghost.backbones.libero_standin import PART, ROWS, WIDTH, Settings, encode
+from ghost.backbones.libero_standin import PART, WIDTH, Settings, encode
 from ghost.errors import GhostError
-from ghost.libero.tasks import TASKS, THINGS
+from ghost.libero.tasks import ROWS, TASKS, THINGS
 
 SETTINGS = Settings(tokens=4, d_token=WIDTH + 3, weights_seed=0)
 

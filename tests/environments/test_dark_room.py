@@ -7,7 +7,6 @@ from ghost.environments.dark_room import (
     Rules,
     draw_episodes,
     moves,
-    rules_of,
     scaled,
     shortest_way,
     steps_per_second,
@@ -19,7 +18,7 @@ def one_episode(switch=60, goals=((3, 4), (9, 12))):
 
 
 def test_the_shortest_way_takes_as_many_steps_as_there_are_moves():
-    rules = rules_of(20)
+    rules = Rules(20)
     episodes = draw_episodes(rules, range(200), seed=3)
     room = DarkRoom(rules, episodes)
     arrived = np.full(200, -1)
@@ -31,14 +30,14 @@ def test_the_shortest_way_takes_as_many_steps_as_there_are_moves():
 
 
 def test_the_goal_jumps_once_at_its_step():
-    room = DarkRoom(rules_of(20), one_episode(switch=70))
+    room = DarkRoom(Rules(20), one_episode(switch=70))
     for t in range(300):
         assert room.goal.tolist() == ([[3, 4]] if t < 70 else [[9, 12]])
         room.step(np.zeros((1, 2)))
 
 
 def test_actions_are_rounded_and_walls_hold():
-    room = DarkRoom(rules_of(20), one_episode())
+    room = DarkRoom(Rules(20), one_episode())
     room.step(np.array([[0.4, -0.6]]))
     assert room.position.tolist() == [[10, 9]]
     room.step(np.array([[7.0, np.float32(-3)]]))  # at most one cell
@@ -49,12 +48,12 @@ def test_actions_are_rounded_and_walls_hold():
 
 
 def test_rewards_are_for_the_cell_reached():
-    room = DarkRoom(rules_of(20), one_episode(goals=((11, 11), (0, 0))))
+    room = DarkRoom(Rules(20), one_episode(goals=((11, 11), (0, 0))))
     assert [float(room.step(np.array([[move, move]]))[0]) for move in (1, 0, 1)] == [1.0, 1.0, -0.1]
 
 
 def test_an_episode_is_the_same_alone_or_among_others():
-    rules = rules_of(20)
+    rules = Rules(20)
     many, alone = draw_episodes(rules, range(50), seed=9), draw_episodes(rules, [33], seed=9)
     np.testing.assert_array_equal(many.goals[33], alone.goals[0])
     np.testing.assert_array_equal(many.noise[:, 33], alone.noise[:, 0])
@@ -63,7 +62,7 @@ def test_an_episode_is_the_same_alone_or_among_others():
 
 
 def test_goals_lie_apart_and_jumps_fall_into_their_span():
-    rules = rules_of(20)
+    rules = Rules(20)
     episodes = draw_episodes(rules, range(500), seed=0)
     assert moves(episodes.goals[:, 0], episodes.goals[:, 1]).min() == 5
     assert (episodes.switch.min(), episodes.switch.max()) == (60, 100)
@@ -72,7 +71,7 @@ def test_goals_lie_apart_and_jumps_fall_into_their_span():
 
 def test_what_the_paper_prints_is_what_these_rules_give():
     """An agent that never arrives: 219.4 ± 12.0; the shortest way: 10.8 ± 3.4 steps and a total of 281.5."""
-    rules = rules_of(20)
+    rules = Rules(20)
     episodes = draw_episodes(rules, range(4000), seed=1)
     left, way = 300 - episodes.switch, moves(episodes.goals[:, 0], episodes.goals[:, 1])
     first = moves(np.array([10, 10]), episodes.goals[:, 0])
@@ -87,11 +86,9 @@ def test_cells_are_scaled_to_one():
     np.testing.assert_allclose(scaled(np.array([[0, 19]]), 20), [[-1, 1]])
 
 
-def test_impossible_rules_are_refused():
-    with pytest.raises(ValueError, match="earliest_switch"):
-        Rules(earliest_switch=200)
-    with pytest.raises(ValueError, match="switch_distance must lie in 1 to size // 2, got 11"):
-        Rules(switch_distance=11)
+def test_an_impossible_room_is_refused():
+    with pytest.raises(ValueError, match="size must be at least 2, got 1"):
+        Rules(1)
 
 
 def test_a_million_steps_a_second(capsys):

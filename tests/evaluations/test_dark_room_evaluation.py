@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ghost.environments.dark_room import draw_episodes, moves, rules_of
+from ghost.environments.dark_room import Rules, draw_episodes, moves
 from ghost.evaluations.dark_room import Settings, evaluate, measure
 from ghost.runs.progress import Progress
 
@@ -32,7 +32,7 @@ def run(settings, **agents):
 def test_the_shortest_way_and_an_agent_that_never_moves_bound_everyone():
     settings = Settings(episodes=12)
     found, arrays = run(settings, still=Still())
-    episodes = draw_episodes(rules_of(20), range(12), seed=1_000_042)
+    episodes = draw_episodes(Rules(20), range(12), seed=1_000_042)
     way = moves(episodes.goals[:, 0], episodes.goals[:, 1])
     np.testing.assert_array_equal(arrays["shortest_way/latency"], way)
     np.testing.assert_array_equal(arrays["still/latency"], arrays["steps_left"])
@@ -46,7 +46,7 @@ def test_the_shortest_way_and_an_agent_that_never_moves_bound_everyone():
 def test_agents_are_told_the_goal_in_force_and_their_last_reward():
     agent = Still()
     run(Settings(episodes=3), agent=agent)
-    episodes = draw_episodes(rules_of(20), range(3), seed=1_000_042)
+    episodes = draw_episodes(Rules(20), range(3), seed=1_000_042)
     assert len(agent.seen) == 300
     assert not agent.seen[0].last_reward.any()
     for n, switch in enumerate(episodes.switch):
@@ -65,7 +65,7 @@ def test_the_reward_course_is_aligned_at_the_jump():
 
 
 def test_latency_old_goal_and_rewards_of_a_written_path():
-    rules = rules_of(20)
+    rules = Rules(20)
     position = np.tile([5, 5], (1, 300, 1))  # on the first goal
     position[0, 73:] = [12, 5]  # on the second one from the fourth step after the jump
     reward = np.where(np.arange(300) >= 73, 1.0, -0.1)[None]

@@ -25,7 +25,7 @@ from torch import Generator, Tensor, nn
 from ghost.agents.bins import draw_action, nearest_bin
 from ghost.data.trajectories import Seen, Sizes, Window, Windows, imitation_error
 from ghost.decoders.contract import Terms, Weights
-from ghost.environments.dark_room import DarkRoom, Episodes, draw_episodes, rules_of, scaled
+from ghost.environments.dark_room import DarkRoom, Episodes, Rules, draw_episodes, scaled
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one, positive
 
@@ -150,7 +150,7 @@ class Rollouts:
     device = "cpu"
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.rules = settings, rules_of(settings.size)
+        self.settings, self.rules = settings, Rules(settings.size)
         if self.rules.steps % settings.chunk:
             raise ValueError(f"chunk = {settings.chunk} must divide the {self.rules.steps} steps of an episode")
         self.chunks = self.rules.steps // settings.chunk

@@ -8,6 +8,8 @@ The backbone must fit the `sizes` of a sample. `runs` are the runs that it needs
 `encode` depends on nothing but its arguments: the same observations give the same tokens, in any order, in any batch.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ghost.data.features import Encoded
-from ghost.runs.records import LOCK
+from ghost.errors import GhostError, did_you_mean
+from ghost.runs.records import LOCK, Run
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,13 @@ class Observations:
     def __len__(self) -> int:
         return len(self.instructions)
 
+    def scene(self, name: str, *shape: int) -> np.ndarray:
+        """The column of the scene with this name [n, *shape] float32, which stand-ins have instead of pictures."""
+        key = f"observation.scene.{name}"
+        if key not in self.columns:
+            raise GhostError(f"the stand-in backbone wants a column {key!r}{did_you_mean(key, self.columns)}")
+        return np.asarray(self.columns[key], dtype=np.float32).reshape(len(self), *shape)
+
 
 @dataclass(frozen=True)
 class Backbone:
@@ -40,3 +50,18 @@ class Backbone:
     batch_size: int = 0  # observations at a time; 0: a whole shard
     facts: Mapping[str, Any] = field(default_factory=dict)  # what else determines the tokens: hashes of weights
     lock: Path = LOCK  # pins the environment that it runs in
+
+
+def stand_in(encode: Callable[[Observations], np.ndarray], runs: list[Run]) -> Backbone:
+    """A backbone that needs no weights of another run. `encode` gives tokens [n, T, D] float16."""
+    if runs:
+        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {runs[0].name}")
+    return Backbone(lambda observations: Encoded(encode(observations)))
+
+
+def word_vectors(instruction: str, width: int, seed: int) -> np.ndarray:
+    """A random vector per word [words, width], the same for a word wherever it stands."""
+    words = re.findall(r"[a-z0-9]+", instruction.lower())
+    numbers = [int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big") for word in words]
+    drawn = [np.random.default_rng([seed, number]).standard_normal(width) for number in numbers]
+    return np.array(drawn).reshape(-1, width)

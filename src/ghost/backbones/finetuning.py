@@ -82,10 +82,8 @@ class Steps:
         if not episodes <= len(dataset):
             raise GhostError(f"{dataset.folder} has {len(dataset)} episodes, train_episodes is {episodes}")
         self.dataset = dataset
-        read = [dataset.episode(index) for index in range(episodes)]
-        self.state, self.action = [data.state for data in read], [data.action for data in read]
-        self.task = [data.task for data in read]
-        self.last = np.cumsum([len(data) for data in read])
+        self.episodes = [dataset.episode(index) for index in range(episodes)]
+        self.last = np.cumsum([len(data) for data in self.episodes])
 
     def batch(self, model: Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
         """B uniformly drawn steps as lerobot's model reads them: Eagle's inputs, state, action chunk and its mask."""
@@ -96,19 +94,21 @@ class Steps:
         state = np.zeros((B, 1, config.max_state_dim), np.float32)
         action = np.zeros((B, config.action_horizon, config.action_dim), np.float32)
         mask = np.zeros_like(action)
+        instructions = []
         for b, (e, k) in enumerate(zip(episode, step, strict=True)):
-            chunk = self.action[e][np.minimum(k + np.arange(config.action_horizon), len(self.action[e]) - 1)]
-            if chunk.shape[1] > config.action_dim or self.state[e].shape[1] > config.max_state_dim:
+            data = self.episodes[e]
+            d_state, d_action = data.state.shape[1], data.action.shape[1]
+            if d_action > config.action_dim or d_state > config.max_state_dim:
                 raise GhostError(
-                    f"{self.dataset.folder}: state {self.state[e].shape[1]} and action {chunk.shape[1]} do not fit into"
-                    f" the checkpoint's {config.max_state_dim} and {config.action_dim}"
+                    f"{self.dataset.folder}: state {d_state} and action {d_action} do not fit into the checkpoint's"
+                    f" {config.max_state_dim} and {config.action_dim}"
                 )
-            state[b, 0, : self.state[e].shape[1]] = self.state[e][k]
-            action[b, :, : chunk.shape[1]] = chunk
-            mask[b, :, : chunk.shape[1]] = 1
+            state[b, 0, :d_state] = data.state[k]
+            action[b, :, :d_action] = data.action[np.minimum(k + np.arange(config.action_horizon), len(data) - 1)]
+            mask[b, :, :d_action] = 1
+            instructions.append(self.dataset.tasks[int(data.task[k])])
         cameras = choose_cameras(settings.cameras, self.dataset.cameras)
         views = [frames(self.dataset, camera, episode, step) for camera in cameras]  # V of [B, h, w, 3]
-        instructions = [self.dataset.tasks[int(self.task[e][k])] for e, k in zip(episode, step, strict=True)]
         return {
             **model.inputs(instructions, [[view[b] for view in views] for b in range(B)]),
             "state": torch.from_numpy(state),
@@ -127,11 +127,11 @@ class Fit:
         model.head.float()
         with contextlib.redirect_stdout(io.StringIO()):  # lerobot prints what it tunes
             model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)
-        self.names, self.parameters = zip(*model.head.named_parameters(), strict=True)
+        self.parameters = dict(model.head.named_parameters())
         policy = importlib.import_module("lerobot.policies.groot.configuration_groot")
         preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=device()).get_optimizer_preset()
         self.longest_gradient = preset.grad_clip_norm
-        self.optimizer = preset.build(list(self.parameters))
+        self.optimizer = preset.build(list(self.parameters.values()))
         self.share = schedule(self.optimizer, settings)
         self.losses: list[float] = []  # one per step
 
@@ -163,17 +163,17 @@ class Fit:
                 loss = self.model.model(batch)["loss"] / s.accumulation
             loss.backward()
             total += loss.item()
-        torch.nn.utils.clip_grad_norm_(self.parameters, self.longest_gradient)
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.longest_gradient)
         self.optimizer.step()
         return total
 
     def _save(self) -> None:
         moments = {
             f"{key}/{name}": value
-            for name, parameter in zip(self.names, self.parameters, strict=True)
+            for name, parameter in self.parameters.items()
             for key, value in self.optimizer.state[parameter].items()
         }
-        weights = {f"weight/{name}": parameter for name, parameter in zip(self.names, self.parameters, strict=True)}
+        weights = {f"weight/{name}": parameter for name, parameter in self.parameters.items()}
         losses = torch.tensor(self.losses, dtype=torch.float64)
         write_tensors(self.state, {**moments, **weights, "losses": losses}, {})
 
@@ -182,7 +182,7 @@ class Fit:
             return
         tensors, _ = read_tensors(self.state)
         self.losses = tensors["losses"].tolist()
-        for name, parameter in zip(self.names, self.parameters, strict=True):
+        for name, parameter in self.parameters.items():
             parameter.data.copy_(tensors[f"weight/{name}"])
             self.optimizer.state[parameter] = {
                 key: tensors[f"{key}/{name}"].to(parameter.device if key != "step" else "cpu")

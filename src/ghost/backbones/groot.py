@@ -27,7 +27,7 @@ import importlib
 import io
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -128,8 +128,8 @@ class Groot:
         del model.config.backbone_cfg["tokenizer_assets_repo"]  # a temporary folder; it would be saved
         eagle.tokenizer.padding_side = "left"
         check_weights(folder, model)
-        if number >= config.action_head_cfg["max_num_embodiments"]:
-            known = config.action_head_cfg["max_num_embodiments"]
+        known = config.action_head_cfg["max_num_embodiments"]
+        if number >= known:
             raise GhostError(f"{folder} has {known} embodiments, {embodiment!r} is number {number}, counted from 0")
         model.compute_dtype = model.config.compute_dtype = str(dtype()).removeprefix("torch.")
         return cls(model.to(device()).eval().requires_grad_(False), eagle, number, folder)
@@ -140,18 +140,14 @@ class Groot:
 
     def check(self, sizes: Sizes) -> None:
         """Refuse samples of sizes that the checkpoint does not have."""
-        config = self.head.config
+        config, asked = self.head.config, asdict(sizes)
         here = {
             "d_token": config.backbone_embedding_dim,
             "d_state": config.max_state_dim,
             "horizon": config.action_horizon,
             "d_action": config.action_dim,
         }
-        wrong = [
-            f"{name} {value}, not {getattr(sizes, name)}"
-            for name, value in here.items()
-            if value != getattr(sizes, name)
-        ]
+        wrong = [f"{name} {value}, not {asked[name]}" for name, value in here.items() if value != asked[name]]
         if wrong:
             raise GhostError(f"{self.folder} has {'; '.join(wrong)}")
 
@@ -168,11 +164,8 @@ class Groot:
             )
             state = torch.from_numpy(seen.state[same])
             noise = torch.from_numpy(np.stack([self.noise(settings.noise_seed, *seen.step[k]) for k in same]))
-            kept = [keep(found, settings) for found in mask.cpu().numpy()]
-            chosen = torch.stack(
-                [sample[torch.from_numpy(places)] for sample, places in zip(features.cpu(), kept, strict=True)]
-            )
-            tokens[same] = chosen.to(torch.float16).numpy()
+            for k, sample, found in zip(same, features.cpu(), mask.cpu().numpy(), strict=True):
+                tokens[k] = sample[torch.from_numpy(keep(found, settings))].to(torch.float16).numpy()
             actions[same] = self.act(features, state, noise).float().cpu().numpy()
         return Encoded(tokens, actions)
 
@@ -238,9 +231,7 @@ def keep(mask: np.ndarray, settings: Settings) -> np.ndarray:
     """The places [T] of the cached tokens in a sample's mask [L], by TOKEN_RULE."""
     places = np.flatnonzero(mask == 1)
     if len(places) < settings.tokens:
-        raise GhostError(
-            f"tokens must be at most the {len(places)} that Eagle gives for these pictures and this text, got"
-            f" {settings.tokens}"
-        )
+        given = f"the {len(places)} that Eagle gives for these pictures and this text"
+        raise GhostError(f"tokens must be at most {given}, got {settings.tokens}")
     rng = np.random.default_rng([settings.token_seed, len(places)])
     return np.asarray(places[np.sort(rng.choice(len(places), settings.tokens, replace=False))])

@@ -45,17 +45,10 @@ def find_files(name: str, revision: str, what: str) -> Path:
             f" digits), got {revision!r}"
         )
     hub = importlib.import_module("huggingface_hub")
-    errors = importlib.import_module("huggingface_hub.errors")
-    requests = importlib.import_module("requests")
     try:
         patterns = ["*.json", "*.txt", "*.safetensors"]
         return Path(hub.snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (
-        errors.HfHubHTTPError,
-        errors.LocalEntryNotFoundError,
-        errors.OfflineModeIsEnabled,
-        requests.RequestException,
-    ):
+    except OSError:  # what the hub's library raises without an answer: HTTP errors, no connection, offline mode
         raise GhostError(
             f"groot.{what}: {name} at {revision} is not in the local cache and the hub does not answer; download it"
             " elsewhere and name the folder"

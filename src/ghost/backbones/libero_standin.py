@@ -12,17 +12,15 @@ together with the hand's pose and a random vector for the words. It knows neithe
 already, nor the future. Token 0 has all of it, tokens 1 and 2 a part of the task each, the rest one word each.
 """
 
-import hashlib
-import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from ghost.backbones import Backbone, Observations
-from ghost.data.features import Encoded, Sizes
+from ghost.backbones import Backbone, Observations, stand_in, word_vectors
+from ghost.data.features import Sizes
 from ghost.errors import GhostError, did_you_mean
-from ghost.libero.tasks import TASKS, THINGS, Goal
+from ghost.libero.tasks import ROWS, TASKS, THINGS, Goal
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
@@ -35,7 +33,6 @@ HAND = 9
 WORDS = 24
 WIDTH = PARTS * PART + HAND + WORDS  # at least the token's
 GROUNDING = {task.instruction: task.goals for task in TASKS}
-ROWS = {name: row for row, name in enumerate(THINGS)}
 
 
 @dataclass(frozen=True)
@@ -51,16 +48,14 @@ class Settings:
 
 
 def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
-    if runs:
-        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {runs[0].name}")
-    return Backbone(lambda observations: Encoded(encode(settings, observations)))
+    return stand_in(partial(encode, settings), runs)
 
 
 def encode(settings: Settings, observations: Observations) -> np.ndarray:
     """Tokens [n, T, D] float16."""
     n = len(observations)
-    things = _column(observations, "things", (len(THINGS), 9))
-    hand, joints = _column(observations, "hand", (HAND,)), _column(observations, "joints", (3,))
+    things = observations.scene("things", len(THINGS), 9)
+    hand, joints = observations.scene("hand", HAND), observations.scene("joints", 3)
     parts = np.zeros((n, PARTS, PART), np.float32)
     words = np.zeros((n, settings.tokens, WORDS), np.float32)
     for instruction in sorted(set(observations.instructions)):
@@ -106,20 +101,10 @@ def _offset(offset: np.ndarray) -> np.ndarray:
     return np.concatenate([5 * offset, *(np.tanh(offset / scale) for scale in SCALES_M)], axis=1)
 
 
-def _column(observations: Observations, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    key, known = f"observation.scene.{name}", observations.columns
-    if key not in known:
-        raise GhostError(f"the stand-in backbone for LIBERO wants a column {key!r}{did_you_mean(key, known)}")
-    return np.asarray(known[key], dtype=np.float32).reshape(len(observations), *shape)
-
-
 @cache
 def _words(settings: Settings, instruction: str) -> np.ndarray:
     """[T, WORDS]: the mean of all words' vectors in the first token, one word each in those behind the parts."""
-    vectors = []
-    for word in re.findall(r"[a-z0-9]+", instruction.lower()):
-        number = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-        vectors.append(np.random.default_rng([settings.weights_seed, number]).standard_normal(WORDS))
+    vectors = word_vectors(instruction, WORDS, settings.weights_seed)
     rows = np.zeros((settings.tokens, WORDS), np.float32)
     rows[0] = np.mean(vectors, axis=0) * np.sqrt(len(vectors))
     for index, vector in zip(range(1 + PARTS, settings.tokens), vectors, strict=False):

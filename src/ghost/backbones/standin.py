@@ -11,19 +11,15 @@ T tokens, D token width, P = T - text_tokens image patches, h hidden. Like a vis
 
 Its weights are drawn from `weights_seed` and never trained. It knows nothing but the instruction and the data set's
 observation.scene.* columns at that time step: neither the joints, nor the future, nor how the demonstrator will choose.
-Its run: `python -m ghost.steps.cache_features --row '{...}' --needs .../manifest.json --out .../manifest.json`.
 """
 
-import hashlib
-import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from ghost.backbones import Backbone, Observations
-from ghost.data.features import Encoded, Sizes
-from ghost.errors import GhostError, did_you_mean
+from ghost.backbones import Backbone, Observations, stand_in, word_vectors
+from ghost.data.features import Sizes
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
@@ -85,15 +81,13 @@ def weights(settings: Settings) -> Weights:
 
 
 def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
-    if runs:
-        raise GhostError(f"the stand-in backbone needs demonstrations and nothing else, got {runs[0].name}")
-    return Backbone(lambda observations: Encoded(encode(settings, observations)))
+    return stand_in(partial(encode, settings), runs)
 
 
 def encode(settings: Settings, observations: Observations) -> np.ndarray:
     """Tokens [n, T, D] float16. Every sample is computed by itself, so that batches do not change the bytes."""
     s, w, n = settings, weights(settings), len(observations)
-    scene = {name: _column(observations, name, width) for name, width in SCENE.items()}
+    scene = {name: observations.scene(name, width) for name, width in SCENE.items()}
     place = np.asarray(observations.columns["observation.scene.place"], dtype=np.int64).reshape(n) % PLACES
     parts = [scene[name] for name in ("object", "target", "distractors", "hands")]
     things = np.concatenate(parts, axis=-1).reshape(n, THINGS, 3)
@@ -114,18 +108,10 @@ def encode(settings: Settings, observations: Observations) -> np.ndarray:
     return np.asarray(tokens / rms, dtype=np.float16)
 
 
-def _column(observations: Observations, name: str, width: int) -> np.ndarray:
-    key, known = f"observation.scene.{name}", observations.columns
-    if key not in known:
-        raise GhostError(f"the stand-in backbone wants a column {key!r}{did_you_mean(key, known)}")
-    return np.asarray(known[key], dtype=np.float32).reshape(len(observations), width)
-
-
 @cache
 def _words(settings: Settings, instruction: str) -> np.ndarray:
-    """A vector per word [text_tokens, h], the same for a word wherever it stands; zeros when there are fewer."""
+    """A vector per word [text_tokens, h]; zeros when there are fewer."""
     vectors = np.zeros((settings.text_tokens, settings.hidden), np.float32)
-    for row, word in zip(vectors, re.findall(r"[a-z0-9]+", instruction.lower()), strict=False):
-        number = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-        row[:] = np.random.default_rng([settings.weights_seed, number]).standard_normal(settings.hidden)
+    words = word_vectors(instruction, settings.hidden, settings.weights_seed)[: settings.text_tokens]
+    vectors[: len(words)] = words
     return vectors

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ghost.environments.dark_room import rules_of, scaled, shortest_way
+from ghost.environments.dark_room import Rules, scaled, shortest_way
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, below_one
 
@@ -27,7 +27,7 @@ class Settings:
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
-    s, room, rng = settings, rules_of(settings.size), np.random.default_rng(seed)
+    s, room, rng = settings, Rules(settings.size), np.random.default_rng(seed)
     shape = (s.episodes, room.steps)
     position = rng.integers(room.size, size=(s.episodes, 2))
     goal = rng.integers(room.size, size=(s.episodes, 2))

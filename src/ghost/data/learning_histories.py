@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ghost.environments.dark_room import DarkRoom, draw_episodes, rules_of, scaled
+from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, scaled
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, below_one
 
@@ -40,7 +40,7 @@ class Settings:
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
-    s, rules, rng = settings, rules_of(settings.size), np.random.default_rng(seed)
+    s, rules, rng = settings, Rules(settings.size), np.random.default_rng(seed)
     room = DarkRoom(rules, draw_episodes(rules, range(s.learners), seed=int(rng.integers(2**31))))
     learner = np.arange(s.learners)
     leads_to = destinations(rules.size)  # [cells, 9]

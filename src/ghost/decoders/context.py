@@ -14,8 +14,10 @@ from torch import Generator, Tensor, nn
 from ghost.data.features import Sizes
 
 
-def drop(x: Tensor, p: float, generator: Generator | None) -> Tensor:
+def drop(x: Tensor, p: float, generator: Generator | None, *, training: bool = True) -> Tensor:
     """Dropout that draws from the given generator. nn.Dropout can use the global one only."""
+    if p == 0 or not training:
+        return x
     keep = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
     return x * keep / (1 - p)
 
@@ -30,9 +32,7 @@ class Mlp(nn.Module):
         self.second = nn.Linear(hidden, d_out)
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        x = nn.functional.silu(self.first(x))
-        if self.training and self.dropout > 0:
-            x = drop(x, self.dropout, generator)
+        x = drop(nn.functional.silu(self.first(x)), self.dropout, generator, training=self.training)
         return torch.as_tensor(self.second(x))
 
 

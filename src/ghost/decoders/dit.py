@@ -84,6 +84,10 @@ class PerEmbodiment(nn.Module):
         return x @ self.weight[embodiment] + self.bias[embodiment]
 
 
+def per_embodiment(embodiments: int, *widths: tuple[int, int]) -> nn.ModuleList:
+    return nn.ModuleList(PerEmbodiment(embodiments, a, b) for a, b in widths)
+
+
 class Block(nn.Module):
     """Attention and feed-forward, each after a norm. A timed block scales and shifts its first norm by the time."""
 
@@ -101,11 +105,10 @@ class Block(nn.Module):
         if self.modulation is not None and time is not None:
             scale, shift = self.modulation(nn.functional.silu(time))[:, None].chunk(2, dim=-1)
             y = y * (1 + scale) + shift
-        x = x + self.drop(self.attention(y, y if memory is None else memory), generator)
-        return x + self.drop(self.feed_forward(self.feed_forward_norm(x)), generator)
-
-    def drop(self, x: Tensor, generator: Generator | None) -> Tensor:
-        return drop(x, self.dropout, generator) if self.training and self.dropout > 0 else x
+        y = self.attention(y, y if memory is None else memory)
+        x = x + drop(y, self.dropout, generator, training=self.training)
+        y = self.feed_forward(self.feed_forward_norm(x))
+        return x + drop(y, self.dropout, generator, training=self.training)
 
 
 class Decoder(nn.Module):
@@ -122,12 +125,8 @@ class Decoder(nn.Module):
         self.vl_blocks = nn.ModuleList(
             Block(sizes.d_token, s.vl_heads, sizes.d_token, dropout=s.dropout, timed=False) for _ in range(s.vl_layers)
         )
-        self.encode_state = nn.ModuleList(
-            PerEmbodiment(s.embodiments, a, b) for a, b in ((sizes.d_state, s.hidden), (s.hidden, d))
-        )
-        self.encode_action = nn.ModuleList(
-            PerEmbodiment(s.embodiments, a, b) for a, b in ((sizes.d_action, d), (2 * d, d), (d, d))
-        )
+        self.encode_state = per_embodiment(s.embodiments, (sizes.d_state, s.hidden), (s.hidden, d))
+        self.encode_action = per_embodiment(s.embodiments, (sizes.d_action, d), (2 * d, d), (d, d))
         self.positions = nn.Parameter(0.02 * torch.randn(s.positions, d))
         self.future = nn.Parameter(0.02 * torch.randn(s.future_tokens, d))
         self.embed_time = nn.Sequential(nn.Linear(D_BUCKET, d), nn.SiLU(), nn.Linear(d, d))
@@ -137,9 +136,7 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(d, elementwise_affine=False, eps=1e-6)
         self.modulation = nn.Linear(d, 2 * d)
         self.out = nn.Linear(d, s.hidden)
-        self.decode_action = nn.ModuleList(
-            PerEmbodiment(s.embodiments, a, b) for a, b in ((s.hidden, s.hidden), (s.hidden, sizes.d_action))
-        )
+        self.decode_action = per_embodiment(s.embodiments, (s.hidden, s.hidden), (s.hidden, sizes.d_action))
 
     def remember(self, batch: Batch, generator: Generator | None) -> tuple[Tensor, Tensor]:
         """The parts that do not depend on t: the memory [B, T, D] and the state token [B, 1, d]."""

@@ -16,20 +16,6 @@ from typing import Any
 import numpy as np
 
 TASKS = {"ml10": 10, "ml45": 45}  # training tasks of each benchmark
-HELD_OUT = ("bin-picking-v3", "box-close-v3", "hand-insert-v3", "door-lock-v3", "door-unlock-v3")  # of ML45
-ML10 = (
-    "reach-v3",
-    "push-v3",
-    "pick-place-v3",
-    "door-open-v3",
-    "drawer-close-v3",
-    "button-press-topdown-v3",
-    "peg-insert-side-v3",
-    "window-open-v3",
-    "sweep-v3",
-    "basketball-v3",
-)
-
 FRAME = 18  # hand (3), gripper (1), two objects of position (3) and quaternion (4); now, and one step ago; goal (3)
 CENTRE_M = np.array([0.0, 0.6, 0.15], np.float32)  # of the space in which the hand works
 PER_METRE = 5.0  # agents see lengths in units of 20 cm
@@ -52,11 +38,9 @@ def features(observation: np.ndarray) -> np.ndarray:
 
 def tasks(benchmark: str) -> tuple[str, ...]:
     """The training tasks of a benchmark: those of ML10 in Meta-World's order, those of ML45 by name."""
-    if benchmark == "ml10":
-        return ML10
-    from metaworld.policies import ENV_POLICY_MAP
+    from metaworld.env_dict import ML10_V3, ML45_V3
 
-    return tuple(name for name in sorted(ENV_POLICY_MAP) if name not in HELD_OUT)
+    return tuple(ML10_V3["train"] if benchmark == "ml10" else sorted(ML45_V3["train"]))
 
 
 def check_benchmark(benchmark: str, tasks: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from ghost.data.trajectories import Seen
-from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, rules_of, scaled, shortest_way
+from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, scaled, shortest_way
 from ghost.evaluations.predict import Decoders, parameters_of
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
@@ -38,7 +38,7 @@ class Settings:
     steps_after: int = 200  # and after it
 
     def __post_init__(self) -> None:
-        rules = rules_of(self.size)
+        rules = Rules(self.size)
         at_least_one(self, "episodes")
         if not 1 <= self.steady_steps <= rules.steps - rules.latest_switch:
             raise ValueError(f"steady_steps must lie after the jump, got {self.steady_steps}")
@@ -47,7 +47,7 @@ class Settings:
 
 
 def evaluate(settings: Settings, cache: None, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
-    rules = rules_of(settings.size)
+    rules = Rules(settings.size)
     episodes = draw_episodes(rules, range(settings.episodes), seed=settings.evaluation_seed + seed)
     measured: list[Measured] = []
     arrays: dict[str, np.ndarray] = {}

@@ -12,19 +12,26 @@ STIFFNESS, DAMPING = 150.0, 2 * np.sqrt(150.0)  # of the pose
 POSTURE_STIFFNESS, POSTURE_DAMPING = 10.0, 2 * np.sqrt(10.0)  # of the joints
 
 
-def _torques(
-    jacobian: np.ndarray,  # [6, 7] of the hand
-    mass: np.ndarray,  # [7, 7]
-    bias: np.ndarray,  # [7] gravity and Coriolis forces
-    joints: np.ndarray,  # [7]
-    speeds: np.ndarray,  # [7]
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def command(
+    control: np.ndarray,  # [actuators], where the arm's are set
+    whole_jacobian: np.ndarray,  # [6, degrees of freedom] of the hand; this and the next four are of the whole scene
+    whole_mass: np.ndarray,
+    bias: np.ndarray,  # gravity and Coriolis forces
+    positions: np.ndarray,
+    speeds: np.ndarray,
+    motors: np.ndarray,  # [7] places of the arm in `control`
+    joints: np.ndarray,  # [7] in `positions`
+    freedoms: np.ndarray,  # [7] in `speeds`
+    limits: np.ndarray,  # [2, 7] the least and the largest torque
     posture: np.ndarray,  # [7]
     hand: np.ndarray,  # [3]
     rotation: np.ndarray,  # [3, 3]
     goal: np.ndarray,  # [3]
     goal_rotation: np.ndarray,  # [3, 3]
-) -> np.ndarray:
-    """The torques [7], before they are clipped to the motors' limits."""
+) -> None:
+    """Set the torques, clipped to the motors' limits. To gather and clip in numpy would cost as much again."""
+    jacobian, mass = whole_jacobian[:, freedoms], whole_mass[freedoms][:, freedoms]  # [6, 7], [7, 7]
     error = np.empty(6)
     error[:3] = goal - hand
     error[3:] = 0.0
@@ -33,56 +40,15 @@ def _torques(
         error[3] += 0.5 * (a[1] * b[2] - a[2] * b[1])
         error[4] += 0.5 * (a[2] * b[0] - a[0] * b[2])
         error[5] += 0.5 * (a[0] * b[1] - a[1] * b[0])
-    wanted = STIFFNESS * error - DAMPING * (jacobian @ speeds)
+    wanted = STIFFNESS * error - DAMPING * (jacobian @ speeds[freedoms])
     transposed = np.ascontiguousarray(jacobian.T)
     response = np.linalg.solve(mass, transposed)  # [7, 6]
     inverse = jacobian @ response  # [6, 6]: J M⁻¹ Jᵀ
     force = np.empty(6)
     force[:3] = np.linalg.solve(np.ascontiguousarray(inverse[:3, :3]), wanted[:3])
     force[3:] = np.linalg.solve(np.ascontiguousarray(inverse[3:, 3:]), wanted[3:])
-    pull = mass @ (POSTURE_STIFFNESS * (posture - joints) - POSTURE_DAMPING * speeds)
+    pull = mass @ (POSTURE_STIFFNESS * (posture - positions[joints]) - POSTURE_DAMPING * speeds[freedoms])
     free = pull - transposed @ np.linalg.solve(inverse, np.ascontiguousarray(response.T) @ pull)
-    found: np.ndarray = transposed @ force + bias + free
-    return found
-
-
-torques = numba.njit(cache=True)(_torques)
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def command(
-    control: np.ndarray,  # [actuators], where the arm's are set
-    motors: np.ndarray,  # [7] places of the arm in `control`
-    limits: np.ndarray,  # [2, 7] the least and the largest torque
-    jacobian: np.ndarray,  # [6, degrees of freedom]; this and the next four are of the whole scene
-    mass: np.ndarray,
-    bias: np.ndarray,
-    positions: np.ndarray,
-    speeds: np.ndarray,
-    joints: np.ndarray,  # [7] places of the arm in `positions`
-    freedoms: np.ndarray,  # [7] places of the arm in `speeds`
-    posture: np.ndarray,
-    hand: np.ndarray,
-    rotation: np.ndarray,
-    goal: np.ndarray,
-    goal_rotation: np.ndarray,
-) -> None:
-    """Set the torques, clipped to the motors' limits. To gather and clip in numpy would cost as much again."""
-    arm_mass = np.empty((7, 7))
-    for row in range(7):
-        for column in range(7):
-            arm_mass[row, column] = mass[freedoms[row], freedoms[column]]
-    found = torques(
-        jacobian[:, freedoms],
-        arm_mass,
-        bias[freedoms],
-        positions[joints],
-        speeds[freedoms],
-        posture,
-        hand,
-        rotation,
-        goal,
-        goal_rotation,
-    )
+    torques = transposed @ force + bias[freedoms] + free
     for motor in range(7):
-        control[motors[motor]] = min(max(found[motor], limits[0, motor]), limits[1, motor])
+        control[motors[motor]] = min(max(torques[motor], limits[0, motor]), limits[1, motor])

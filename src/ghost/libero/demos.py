@@ -31,9 +31,10 @@ from ghost.runs.units import Kept, Made
 STAND_IN = "LIBERO demonstrations"
 TRAINING_STATES = 40  # of the 50 official init states
 FPS = 20
+world = find_assets  # records have their facts
 FOLDER, ARRAYS = "dataset", "attempt.npz"
 PERSISTENCE = 0.8  # of the noise, from step to step
-TURNING = 0.3  # rotations are disturbed less
+SHARES = np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3])  # rotations are disturbed less
 BURST_STEPS, BURST_SIZE = 4, 0.6
 
 
@@ -62,10 +63,6 @@ class Attempt:
     success: bool
     columns: dict[str, np.ndarray]
     videos: dict[str, np.ndarray]  # camera -> [S, height, width, 3] uint8; none unless filmed
-
-
-def world() -> Assets:
-    return find_assets()
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Split:
@@ -104,24 +101,24 @@ def _read(kept: Kept) -> Attempt:
 
 def _join(settings: Settings, folder: Path, made: list[Kept]) -> Outcome:
     attempts = [_read(kept) for kept in made]
+    succeeded = [attempt for attempt in attempts if attempt.success]
     measured = []
     for task in settings.tasks:
-        done = [attempt.success for attempt in attempts if attempt.task == task]
-        if not any(done):
-            raise GhostError(f"libero_demos: none of {len(done)} attempts at task {task} ended well")
-        kept = [attempt for attempt in attempts if attempt.task == task and attempt.success]
+        tried = sum(attempt.task == task for attempt in attempts)
+        kept = [attempt for attempt in succeeded if attempt.task == task]
+        if not kept:
+            raise GhostError(f"libero_demos: none of {tried} attempts at task {task} ended well")
         lengths = [len(attempt.columns[ACTION]) for attempt in kept]
         changes = [1 + np.count_nonzero(np.diff(attempt.columns["phase"])) for attempt in kept]
         measured += [
-            Measured(f"T{task}", "expert_success", float(np.mean(done)), len(done)),
-            Measured(f"T{task}", "steps", float(np.mean(lengths)), len(lengths)),
-            Measured(f"T{task}", "phases", float(np.mean(changes)), len(changes)),
+            Measured(f"T{task}", "expert_success", len(kept) / tried, tried),
+            Measured(f"T{task}", "steps", float(np.mean(lengths)), len(kept)),
+            Measured(f"T{task}", "phases", float(np.mean(changes)), len(kept)),
         ]
-    done = [attempt.success for attempt in attempts]
     measured += [
-        Measured("all", "expert_success", float(np.mean(done)), len(done)),
-        Measured("all", "episodes", sum(done)),
-        Measured("all", "steps", sum(len(attempt.columns[ACTION]) for attempt in attempts if attempt.success)),
+        Measured("all", "expert_success", len(succeeded) / len(attempts), len(attempts)),
+        Measured("all", "episodes", len(succeeded)),
+        Measured("all", "steps", sum(len(attempt.columns[ACTION]) for attempt in succeeded)),
     ]
     names = write_dataset(
         folder / FOLDER,
@@ -132,8 +129,7 @@ def _join(settings: Settings, folder: Path, made: list[Kept]) -> Outcome:
                 attempt.videos,
                 facts={"libero_task": attempt.task, "init_state": attempt.init_state},
             )
-            for attempt in attempts
-            if attempt.success
+            for attempt in succeeded
         ],
         fps=FPS,
         robot="Panda in LIBERO",
@@ -149,7 +145,7 @@ def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int
     init_state = number % TRAINING_STATES
     env.reset(init_state, seed=int(rng.integers(2**31)))
     noise, burst, left = np.zeros(6), np.zeros(6), 0
-    size = settings.noise * np.array([1.0, 1.0, 1.0, TURNING, TURNING, TURNING])
+    size = settings.noise * SHARES
     steps: list[dict[str, np.ndarray]] = []
     films: dict[str, list[np.ndarray]] = {camera: [] for camera in CAMERAS} if settings.cameras else {}
     success = False
@@ -161,10 +157,7 @@ def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int
             film.append(env.render(camera))
         noise = PERSISTENCE * noise + np.sqrt(1 - PERSISTENCE**2) * size * rng.standard_normal(6)
         if left == 0 and rng.random() < settings.bursts:
-            burst, left = (
-                BURST_SIZE * np.array([1, 1, 1, TURNING, TURNING, TURNING]) * rng.uniform(-1, 1, 6),
-                BURST_STEPS,
-            )
+            burst, left = BURST_SIZE * SHARES * rng.uniform(-1, 1, 6), BURST_STEPS
         executed = intent.action.copy()
         executed[:6] += noise + (burst if left else 0.0)
         left = max(0, left - 1)

@@ -20,6 +20,7 @@ import io
 import logging
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ IMAGE = 256  # pixels, of a camera
 CAMERAS = ("agentview", "robot0_eye_in_hand")
 GRIPPER_SPEED = 0.01  # per substep, as for robosuite's Panda gripper
 STEP_M, STEP_RAD = 0.05, 0.5  # an action of 1
+REST = np.array([0.0] * 6 + [-1.0])  # stay, with an open hand
 
 
 class Environment:
@@ -54,9 +56,7 @@ class Environment:
         robot = self._libero.robots[0]
         self._site = self.model.site(robot.controller.eef_name).id
         self._qpos = np.asarray(robot._ref_joint_pos_indexes)  # of the seven arm joints
-        self._qvel = np.asarray(robot._ref_joint_vel_indexes)
-        self._arm = np.asarray(robot._ref_joint_actuator_indexes)
-        self._torque_limits = np.array(robot.torque_limits, dtype=np.float64)
+        self._posture = np.zeros(len(self._qpos))
         fingers = [self.model.actuator(name).id for name in robot.gripper.actuators]
         ranges = [self.model.actuator_ctrlrange[finger].tolist() for finger in fingers]
         self._fingers = list(zip(fingers, (-1.0, 1.0), ranges, strict=True))  # the two close against each other
@@ -67,12 +67,15 @@ class Environment:
         self._jacobian = np.zeros((6, self.model.nv))
         self._moving, self._turning = self._jacobian[:3], self._jacobian[3:]
         # MuJoCo's arrays stay where they are. To ask for each anew, 25 times a step, would cost a third of the physics.
-        self._ctrl, self._inertia, self._bias = self.data.ctrl, self.data.qM, self.data.qfrc_bias
-        self._positions, self._speeds = self.data.qpos, self.data.qvel
-        self._hand = self.data.site_xpos[self._site]
-        self._hand_rotation = self.data.site_xmat[self._site].reshape(3, 3)
-        self._things = [_pose(self.model, self.data, thing) for thing in THINGS.values()]
-        self._joints = [_joint(self.model, name) for name in JOINTS]
+        data = self.data
+        self._ctrl, self._inertia = data.ctrl, data.qM
+        self._hand, self._hand_rotation = data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3)
+        self._scene = (self._ctrl, self._jacobian, self._mass, data.qfrc_bias, data.qpos, data.qvel)
+        motors, qvel = np.asarray(robot._ref_joint_actuator_indexes), np.asarray(robot._ref_joint_vel_indexes)
+        limits = np.array(robot.torque_limits, dtype=np.float64)
+        self._arm = (motors, self._qpos, qvel, limits, self._posture, self._hand, self._hand_rotation)
+        self._things = [_find(name, data.site, data.body) for name in THINGS.values()]
+        self._joints = [_find(name, data.joint) for name in JOINTS]
 
     # ------------------------------------------------------------------------------------------------------ stepping
 
@@ -94,10 +97,10 @@ class Environment:
         self.data.qvel[:] = values[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
         self._gripper = 0.0
         self._goal_rotation: np.ndarray | None = None
-        self._posture = self.data.qpos[self._qpos].copy()
+        self._posture[:] = self.data.qpos[self._qpos]
         mujoco.mj_forward(self.model, self.data)
         for _ in range(SETTLE_STEPS):
-            self.step(np.array([0.0] * 6 + [-1.0]))
+            self.step(REST)
 
     def step(self, action: np.ndarray) -> None:
         """One control step of 50 ms."""
@@ -119,41 +122,20 @@ class Environment:
         """Set the torques of the seven joints, towards a pose of the hand."""
         mujoco.mj_jacSite(self.model, self.data, self._moving, self._turning, self._site)
         mujoco.mj_fullM(self.model, self._mass, self._inertia)
-        command(
-            self._ctrl,
-            self._arm,
-            self._torque_limits,
-            self._jacobian,
-            self._mass,
-            self._bias,
-            self._positions,
-            self._speeds,
-            self._qpos,
-            self._qvel,
-            self._posture,
-            self._hand,
-            self._hand_rotation,
-            goal,
-            rotation,
-        )
+        command(*self._scene, *self._arm, goal, rotation)
 
     # ------------------------------------------------------------------------------------------------------- looking
 
     def success(self) -> bool:
         return bool(self._libero._check_success())
 
-    def goals(self) -> list[bool]:
-        """LIBERO's check of each part of the goal, in the order of the BDDL file."""
-        return [bool(self._libero._eval_predicate(part)) for part in self._libero.parsed_problem["goal_state"]]
-
     def look(self) -> Look:
         """What cameras and joint sensors would show, without noise."""
         things = np.zeros((len(THINGS), 3 + 6), np.float64)
-        for thing, pose in zip(things, self._things, strict=True):
-            if pose is not None:
-                position, rotation = pose
-                thing[:3], thing[3:] = position, rotation[:, :2].T.ravel()
-        joints = np.array([0.0 if j is None else self.data.qpos[j] for j in self._joints])
+        for row, thing in zip(things, self._things, strict=True):
+            if thing is not None:
+                row[:3], row[3:] = thing.xpos, thing.xmat.reshape(3, 3)[:, :2].T.ravel()
+        joints = np.array([0.0 if joint is None else joint.qpos[0] for joint in self._joints])
         return Look(
             hand=self._hand.copy(),
             rotation=self._hand_rotation.copy(),
@@ -278,24 +260,12 @@ def _init_states(task: Task) -> np.ndarray:
         return np.asarray(torch.load(path, weights_only=True))
 
 
-def _pose(model: mujoco.MjModel, data: mujoco.MjData, thing: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Views of the position [3] and rotation [3, 3] of a thing, which is a site or a body; None if it is not here."""
-    for kind, positions, rotations in (
-        (mujoco.mjtObj.mjOBJ_SITE, data.site_xpos, data.site_xmat),
-        (mujoco.mjtObj.mjOBJ_BODY, data.xpos, data.xmat),
-    ):
-        index = mujoco.mj_name2id(model, kind, thing)
-        if index >= 0:
-            return positions[index], rotations[index].reshape(3, 3)
+def _find(name: str, *kinds: Callable[[str], Any]) -> Any:
+    """MuJoCo's view of what has this name, which is of one of these kinds; None if it is not in this scene."""
+    for kind in kinds:
+        with contextlib.suppress(KeyError):
+            return kind(name)
     return None
 
 
-def _joint(model: mujoco.MjModel, name: str) -> int | None:
-    index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
-    return None if index < 0 else int(model.jnt_qposadr[index])
-
-
-@cache
-def environment(task: int, assets: Assets) -> Environment:
-    """A process builds the model of a task once."""
-    return Environment(task, assets)
+environment = cache(Environment)  # a process builds the model of a task once

@@ -8,13 +8,14 @@ episode ends when the check first holds, as in LIBERO's evaluation; `settled` sa
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ghost.data.features import FeatureCache
 from ghost.libero.assets import Assets
 from ghost.libero.demos import TRAINING_STATES
-from ghost.libero.environment import Environment, environment
+from ghost.libero.environment import REST, Environment, environment
 from ghost.libero.experts import PHASES
 from ghost.libero.policy import Policy
 from ghost.libero.tasks import TASKS
@@ -112,9 +113,7 @@ def play(
 ) -> Episode:
     """Act until LIBERO's check holds or the steps are used up. `watch` is shown the scene before every step."""
     init_state = TRAINING_STATES + trial.trial % HELD_OUT_STATES
-    environment_seed, policy_seed = (
-        int(x) for x in np.random.SeedSequence([trial.task, trial.trial]).generate_state(2)
-    )
+    environment_seed, policy_seed = np.random.SeedSequence([trial.task, trial.trial]).generate_state(2).tolist()
     env = environment(trial.task, assets)
     env.reset(init_state, environment_seed)
     policy.start(policy_seed)
@@ -135,7 +134,7 @@ def play(
     if success:
         for _ in range(SETTLING_STEPS):
             watch(env)
-            env.step(np.array([0.0] * 6 + [-1.0]))
+            env.step(REST)
         settled = env.success()
     told_phases = "" if -1 in phases else " ".join(map(str, phases))
     return Episode(
@@ -160,40 +159,31 @@ def measured_of(episodes: list[Episode], demonstrated: Mapping[str, float]) -> l
     for episode in episodes:
         groups.setdefault(episode.condition, []).append(episode)
     for condition, group in groups.items():
-        n = len(group)
-        measured += [
-            Measured(condition, "success", float(np.mean([e.success for e in group])), n),
-            Measured(condition, "settled", float(np.mean([e.settled for e in group])), n),
-            Measured(condition, "steps", float(np.mean([e.steps for e in group])), n),
-        ]
+        measured += _means(condition, group, "success", "settled", "steps")
         instruction = TASKS[group[0].task].instruction
         if instruction in demonstrated:
             measured.append(Measured(condition, "demonstrated_phases", demonstrated[instruction]))
-        measured += _phase_measured(condition, group)
+        for name, wanted in (("succeeded", True), ("failed", False)):
+            traces = [np.array(e.phases.split(), dtype=int) for e in group if e.phases and e.success == wanted]
+            measured += _phase_measured(f"{condition}/{name}", traces)
     plain = [e for e in episodes if e.condition == f"T{e.task}"]
-    if plain:
-        measured.append(Measured("all", "success", float(np.mean([e.success for e in plain])), len(plain)))
-        measured.append(Measured("all", "settled", float(np.mean([e.settled for e in plain])), len(plain)))
-    return measured
+    return measured + (_means("all", plain, "success", "settled") if plain else [])
 
 
-def _phase_measured(condition: str, group: list[Episode]) -> list[Measured]:
-    measured = []
-    for name, wanted in (("succeeded", True), ("failed", False)):
-        traces = [np.array(e.phases.split(), dtype=int) for e in group if e.phases and e.success == wanted]
-        transitions = [np.count_nonzero(np.diff(trace)) for trace in traces]
-        shares = [np.mean(np.isin(trace, SECOND_OBJECT)) for trace in traces]
-        mean = [float(np.mean(x)) if x else float("nan") for x in (transitions, shares)]
-        measured += [
-            Measured(f"{condition}/{name}", "transitions", mean[0], len(traces)),
-            Measured(f"{condition}/{name}", "second_object_share", mean[1], len(traces)),
-        ]
-        measured += [
-            Measured(f"{condition}/{name}", f"share_of_phase_{phase}", _share(traces, phase), len(traces))
-            for phase in range(len(PHASES))
-        ]
-    return measured
+def _means(condition: str, group: list[Episode], *metrics: str) -> list[Measured]:
+    return [
+        Measured(condition, metric, float(np.mean([getattr(e, metric) for e in group])), len(group))
+        for metric in metrics
+    ]
 
 
-def _share(traces: list[np.ndarray], phase: int) -> float:
-    return float(np.mean([np.mean(trace == phase) for trace in traces])) if traces else float("nan")
+def _phase_measured(condition: str, traces: list[np.ndarray]) -> list[Measured]:
+    values: dict[str, list[Any]] = {
+        "transitions": [np.count_nonzero(np.diff(trace)) for trace in traces],
+        "second_object_share": [np.mean(np.isin(trace, SECOND_OBJECT)) for trace in traces],
+        **{f"share_of_phase_{phase}": [np.mean(trace == phase) for trace in traces] for phase in range(len(PHASES))},
+    }
+    return [
+        Measured(condition, metric, float(np.mean(found)) if found else float("nan"), len(traces))
+        for metric, found in values.items()
+    ]

@@ -67,7 +67,8 @@ def _part(parent: Element, part: Part, rgb: Vector) -> None:
     if part.mass:
         SubElement(body, "inertial", pos="0 0 0", mass=str(part.mass), diaginertia="1 1 1")
     if part.joint:
-        SubElement(body, "joint", {**part.joint, "limited": "true"})
+        given = dict(zip(("name", "type", "axis", "range", "damping"), part.joint, strict=True))
+        SubElement(body, "joint", {**given, "limited": "true"})
     _sites(body, part.sites)
     _shapes(body, part.shapes, part.shapes_mass, rgb)
     for below in part.parts:

@@ -6,7 +6,7 @@ All lengths are in metres. A box is given by its half-sizes, as in MuJoCo.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -74,14 +74,10 @@ class Part:
     sites: Sequence[Site] = ()
     at: Vector = ORIGIN
     quat: str = "1 0 0 0"
-    joint: dict[str, str] = field(default_factory=dict)
+    joint: tuple[str, ...] = ()  # name, type, axis, range, damping
     mass: float = 0.0  # with a joint: a point of inertia 1, as in LIBERO; else the shapes have the mass
     shapes_mass: float = 0.5
     parts: Sequence[Part] = ()
-
-
-def joint(name: str, kind: str, axis: str, limits: str, damping: str) -> dict[str, str]:
-    return {"name": name, "type": kind, "axis": axis, "range": limits, "damping": damping}
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ THINGS = {
     "microwave": "microwave_1_heating_region",
     "door": "microwave_1_microdoorroot",
 }
+ROWS = {name: row for row, name in enumerate(THINGS)}  # of `Look.things`
 JOINTS = ("flat_stove_1_button", "white_cabinet_1_bottom_level", "microwave_1_microjoint")
 
 
@@ -108,11 +109,11 @@ class Look:
 
     def at(self, name: str) -> np.ndarray:
         """The position of a thing [3]."""
-        return self.things[_PLACES[name], :3]
+        return self.things[ROWS[name], :3]
 
     def axes(self, name: str) -> np.ndarray:
         """The rotation of a thing [3, 3]."""
-        a, b, c, x, y, z = self.things[_PLACES[name], 3:]
+        a, b, c, x, y, z = self.things[ROWS[name], 3:]
         return np.array([[a, x, b * z - c * y], [b, y, c * x - a * z], [c, z, a * y - b * x]])
 
     @property
@@ -128,6 +129,3 @@ class Look:
     def opening(self) -> float:
         """The distance between the fingers in metres: 0.08 when wide open."""
         return float(self.fingers[0] - self.fingers[1])
-
-
-_PLACES = {name: place for place, name in enumerate(THINGS)}

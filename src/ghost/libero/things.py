@@ -7,7 +7,7 @@ cylinders.
 
 import numpy as np
 
-from ghost.libero.shapes import ORIGIN, Part, Room, Site, Thing, box, cylinder, joint, ring
+from ghost.libero.shapes import ORIGIN, Part, Room, Site, Thing, box, cylinder, ring
 
 HOPE, SCANNED = "stable_hope_objects", "stable_scanned_objects"
 TURBO, MOVING = "turbosquid_objects", "articulated_objects"
@@ -30,7 +30,7 @@ def drawer(level: str, z: float, handle_z: float) -> Part:
             box((-0.0356, -0.0835, handle_z), (0.0051, 0.0106, 0.0055)),
         ],
         [Site(f"{level}_region", (0.0033, 0.0113, z + 0.0018), (0.02993, 0.07561, 0.10224), "0.70711 0 0.70711 0")],
-        joint=joint(f"{level}_level", "slide", "0 1 0", "-0.16 0.01", "50"),
+        joint=(f"{level}_level", "slide", "0 1 0", "-0.16 0.01", "50"),
         mass=3.0,
     )
 
@@ -152,7 +152,7 @@ KNOB = Part(
         box((0.0013, 0.0090, 0.0255), (0.0122, 0.0430, 0.0243)),  # the bar to grip
     ],
     quat="0.7071068 0 0 0.7071068",
-    joint=joint("button", "hinge", "0 0 1", "-0.005 2.1", "1"),
+    joint=("button", "hinge", "0 0 1", "-0.005 2.1", "1"),
     mass=3.0,
 )
 CABINET = Part(
@@ -183,7 +183,7 @@ OVEN_DOOR = Part(
         cylinder((0.2375, -0.0375, -0.065), 0.01, 0.015, "y"),
     ],
     at=(-0.1725, -0.088, 0.096),
-    joint=joint("microjoint", "hinge", "0 0 1", "-2.094 0", "0.5"),
+    joint=("microjoint", "hinge", "0 0 1", "-2.094 0", "0.5"),
     shapes_mass=0.26,
 )
 BASKET_REGION = Site("contain_region", (0.0, 0.0, 0.07185), (0.06108, 0.06108, 0.06949))

@@ -111,13 +111,8 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
         Measured("c2", "minima", len(found.minima_c2)),
         Measured("c2", "gradient_at_b1", float(found.speed[0])),
         Measured("ghost", "critical_weight", critical_weight(wells)),
-        Measured("ghost", "dwell_s", found.dwell_s),
-        Measured("ghost", "delta", found.delta),
-        Measured("ghost", "dip_s", found.dip_s),
-        Measured("ghost", "dip_speed", found.dip_speed),
-        Measured("escape", "peak_s", found.peak_s),
-        Measured("escape", "peak_speed", found.peak_speed),
-        Measured("escape", "ends_in", found.ends_in),
+        *(Measured("ghost", name, getattr(found, name)) for name in ("dwell_s", "delta", "dip_s", "dip_speed")),
+        *(Measured("escape", name, getattr(found, name)) for name in ("peak_s", "peak_speed", "ends_in")),
         Measured("escape", "final_distance", float(np.linalg.norm(found.z[-1] - b2))),
     ]
 

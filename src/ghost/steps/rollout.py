@@ -7,15 +7,14 @@ with the decoder that was trained with seed s; an ensemble is one run with all o
     episodes.csv    a line per episode with its seeds, steps, success and phases (one per plan)
 """
 
-import csv
 import importlib
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 
 from ghost.data.features import FeatureCache
@@ -78,11 +77,7 @@ def load_policy(backbone: str, features: Run, trained: tuple[Run, ...]) -> Polic
 
 def join(folder: Path, features: Run, made: list[Kept]) -> Outcome:
     found = [Episode(**kept.value) for kept in made]
-    handle = io.StringIO()
-    writer = csv.DictWriter(handle, [field.name for field in fields(Episode)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(asdict, found))
-    write_text(folder / EPISODES, handle.getvalue())
+    write_text(folder / EPISODES, pd.DataFrame(found).to_csv(index=False, lineterminator="\n"))
     return Outcome(measured_of(found, demonstrated_phases(FeatureCache.of(features))), files=(EPISODES,))
 
 
