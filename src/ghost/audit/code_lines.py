@@ -37,12 +37,12 @@ class Line:
 
 
 def function_line(module: str, name: str) -> Line | None:
-    """Where a module, or one that it imports, defines a function."""
+    """Where a module, or one that it imports, defines a function, or else a dictionary there has it by name."""
     for path in _files([module]):
         for node in ast.walk(_tree(path)):
             if isinstance(node, Function) and node.name == name:
                 return Line(path, node.lineno, name)
-    return None
+    return metric_line([module], "", name)
 
 
 def metric_line(modules: Iterable[str], condition: str, metric: str) -> Line | None:
