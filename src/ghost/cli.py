@@ -4,13 +4,17 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from ghost.errors import exit_on_error
 
+if TYPE_CHECKING:
+    from ghost.study.builds import Config
+
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]  # may be left out
+Scale = Annotated[str, tyro.conf.arg(help="the build: smoke, laptop, closed_loop or paper.")]
 DESCRIPTION = """Commands for the Ghost pipeline. Snakemake makes the report (`make paper` on a laptop); these commands
 find things in it, check it and pack it. Start with
 
@@ -22,24 +26,28 @@ find things in it, check it and pack it. Start with
 Each command explains its options with --help."""
 
 
-def list_names(what: Name = "", filter: str = "", scale: str = "laptop") -> None:
+def _config(scale: str) -> "Config":
+    from ghost.study.builds import load  # commands import what they use, so that none waits for what others need
+
+    return load({"scale": scale})
+
+
+def list_names(what: Name = "", filter: str = "", scale: Scale = "laptop") -> None:
     """List experiments, figures, tables, decoders and steps.
 
     Args:
         what: experiments, figures, tables, decoders or steps; without it, how many there are of each.
         filter: show only the lines that contain this text; without NAME, those of every kind.
-        scale: the build whose seeds and runs to show: smoke, laptop, closed_loop or paper.
     """
     from ghost.audit.listing import listing
-    from ghost.study.builds import load
 
-    print(listing(load({"scale": scale}), what, filter))
+    print(listing(_config(scale), what, filter))
 
 
 def audit(
     cell: Name = "",
     full: bool = False,
-    scale: str = "laptop",
+    scale: Scale = "laptop",
     run: str = "",
     seed: int | None = None,
     host: str = "",
@@ -56,7 +64,6 @@ def audit(
         cell: explain the cell that shows this number (0.0281), or that has this name (tab:lightweight/CVAE/test_mse);
             list the cells whose names begin like this (tab:lightweight, fig:).
         full: print the whole record of each run: sources, inputs and outputs with their hashes.
-        scale: the build to look into: smoke, laptop, closed_loop or paper.
         run: list what rests on the run whose id begins like this.
         seed: list what rests on the runs with this seed.
         host: list what rests on the runs of this machine, such as node17.
@@ -70,17 +77,16 @@ def audit(
     """
     from ghost.audit.affected import Query
     from ghost.audit.answer import answer
-    from ghost.study.builds import load
 
     query = Query(run, seed, host, gpu, commit, file)
-    text, code = answer(load({"scale": scale}), cell, query, full=full, verify=verify, diff=diff, json=json)
+    text, code = answer(_config(scale), cell, query, full=full, verify=verify, diff=diff, json=json)
     print(text)
     return code
 
 
 def claims(
     claim: Name = "",
-    scale: str = "laptop",
+    scale: Scale = "laptop",
     json: bool = False,
     fail_on: tuple[str, ...] = ("different",),
 ) -> int:
@@ -89,7 +95,6 @@ def claims(
     Args:
         claim: a claim such as tab:lightweight/CVAE/p, the beginning of claims, or a verdict such as different; without
             it, how many claims have each verdict.
-        scale: the build to compare: smoke, laptop, closed_loop or paper.
         json: print every verdict as JSON.
         fail_on: the verdicts that give exit code 1, such as `--fail-on different inconsistent`.
     """
@@ -99,12 +104,11 @@ def claims(
     from ghost.claims.verdicts import VERDICTS
     from ghost.errors import GhostError, did_you_mean
     from ghost.files import canonical
-    from ghost.study.builds import load
 
     for name in fail_on:
         if name not in VERDICTS:
             raise GhostError(f"no verdict {name!r}{did_you_mean(name, VERDICTS)}")
-    ledger, verdicts = judge(load({"scale": scale}))
+    ledger, verdicts = judge(_config(scale))
     if json:
         chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
         print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))
@@ -113,12 +117,8 @@ def claims(
     return 1 if any(verdict.verdict in fail_on for verdict in verdicts) else 0
 
 
-def lint(scale: str = "laptop") -> int:
-    """Find typed numbers and unknown cells in the report's text.
-
-    Args:
-        scale: the build whose cells the text may cite: smoke, laptop, closed_loop or paper.
-    """
+def lint(scale: Scale = "laptop") -> int:
+    """Find typed numbers and unknown cells in the report's text."""
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
 
@@ -127,56 +127,42 @@ def lint(scale: str = "laptop") -> int:
     return 1 if complaints else 0
 
 
-def ready(scale: str = "laptop") -> int:
-    """List what keeps the report from being camera-ready; exit code 1 if anything does.
-
-    Args:
-        scale: the build to check: smoke, laptop, closed_loop or paper.
-    """
+def ready(scale: Scale = "laptop") -> int:
+    """List what keeps the report from being camera-ready; exit code 1 if anything does."""
     from ghost.report.readiness import blockers
-    from ghost.study.builds import load
 
-    found = blockers(load({"scale": scale}))
+    found = blockers(_config(scale))
     print("\n".join([*found, f"{len(found)} in the way" if found else "camera-ready"]))
     return 1 if found else 0
 
 
-def glance(scale: str = "laptop") -> None:
-    """Write the results at a glance into README.md and a picture of the report's first pages beside them.
-
-    Args:
-        scale: smoke, laptop, closed_loop or paper.
-    """
+def glance(scale: Scale = "laptop") -> None:
+    """Write the results at a glance into README.md and a picture of the report's first pages beside them."""
     from ghost.report.glance import glance as write_glance
-    from ghost.study.builds import load
 
-    write_glance(load({"scale": scale}))
+    write_glance(_config(scale))
 
 
-def bundle(out: Path = Path("ghost_bundle.zip"), scale: str = "laptop") -> None:
+def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> None:
     """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
 
     Args:
         out: the zip file to write.
-        scale: the build to pack: smoke, laptop, closed_loop or paper.
     """
     from ghost.audit.bundle import bundle as write_bundle
-    from ghost.study.builds import load
 
-    print(write_bundle(load({"scale": scale}), out))
+    print(write_bundle(_config(scale), out))
 
 
-def plan(what: tyro.conf.Positional[str], scale: str = "laptop") -> None:
+def plan(what: tyro.conf.Positional[str], scale: Scale = "laptop") -> None:
     """Estimate what a build costs: jobs, CPU and GPU hours, what is already there, the critical path.
 
     Args:
         what: a figure or table such as fig:diagnostic, or `paper` for all.
-        scale: the build to estimate: smoke, laptop, closed_loop or paper.
     """
     from ghost.project.plan import plan as plan_artefact
-    from ghost.study.builds import load
 
-    print(plan_artefact(what, load({"scale": scale})))
+    print(plan_artefact(what, _config(scale)))
 
 
 def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = None, samples: int = 1) -> None:
@@ -252,22 +238,8 @@ def lock() -> None:
 
 
 def main() -> None:
-    commands: dict[str, Callable[..., Any]] = {
-        "list": list_names,
-        "audit": audit,
-        "claims": claims,
-        "lint": lint,
-        "ready": ready,
-        "bundle": bundle,
-        "glance": glance,
-        "plan": plan,
-        "export": export,
-        "film": film,
-        "dvc": dvc,
-        "snapshot": snapshot,
-        "restore": restore,
-        "lock": lock,
-    }
+    named = (audit, claims, lint, ready, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
+    commands: dict[str, Callable[..., Any]] = {"list": list_names, **{each.__name__: each for each in named}}
     asked = sys.argv[1:]
     if asked in ([], ["audit"]):  # no question: explain the command
         asked.append("--help")

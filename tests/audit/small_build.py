@@ -66,7 +66,6 @@ def write_run(
         "facts": {},
         "outputs": outputs,
         "start": f"2026-01-02T03:04:{seed % 60:02}+00:00",
-        "end": "2026-01-02T03:05:00+00:00",
         "wall_s": 1.5,
         "cpu_s": 1.4,
         "commit": "c" * 40,

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from ghost.audit.code_lines import _places, estimator_line, metric_line
+from ghost.audit.code_lines import _places, function_line, metric_line
 from ghost.audit.lookup import NO_METRIC
 from ghost.study import ARTEFACTS, EXPERIMENTS
 
@@ -16,10 +16,10 @@ MODULES = {experiment.name: experiment.modules for experiment in EXPERIMENTS}
 
 def test_every_estimator_of_the_study_is_found():
     for name in {cell.estimator for cell in CELLS}:
-        line = estimator_line(name)
+        line = function_line("ghost.report.estimators", name)
         assert line is not None
         assert line.text.startswith((f"def {name}(", f'"{name}": over_'))
-    assert estimator_line("no_such_estimator") is None
+    assert function_line("ghost.report.estimators", "no_such_estimator") is None
 
 
 def test_every_metric_of_the_study_is_found():

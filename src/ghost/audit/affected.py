@@ -33,9 +33,6 @@ class Affected:
     artefacts: list[str]  # figures and tables that print these cells
     sentences: list[str]  # file:line: text
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def affected(build: Build, query: Query) -> Affected:
     """Everything that rests on the runs of a query."""
@@ -88,12 +85,10 @@ def _matches(build: Build, run_id: str, query: Query) -> bool:
 
 
 def _has_file(build: Build, run_id: str, name: str) -> bool:
-    for path, digest in _files(build, run_id).items():
-        if path == name or path.endswith(f"/{name}") or name.endswith(f"/{path}"):
-            return True
-        if len(name) >= 8 and digest.startswith(name):
-            return True
-    return False
+    return any(
+        f"/{path}".endswith(f"/{name}") or name.endswith(f"/{path}") or (len(name) >= 8 and digest.startswith(name))
+        for path, digest in _files(build, run_id).items()
+    )
 
 
 def _files(build: Build, run_id: str) -> dict[str, str]:
@@ -121,13 +116,16 @@ def _known(build: Build, run_id: str, query: Query) -> list[Any]:
 
 def report(build: Build, found: Affected) -> str:
     """For people."""
-
-    def names(run_ids: list[str]) -> list[str]:
-        return [f"  {run_id}  {build.runs[run_id].folder.name}, seed {build.runs[run_id].seed}" for run_id in run_ids]
-
-    lines = [f"runs       {len(found.runs)}", *names(found.runs)]
-    lines += [f"runs that rest on them  {len(found.above)}", *names(found.above)]
-    lines += [f"cells      {len(found.cells)}", *(f"  {identity}" for identity in found.cells)]
-    lines += [f"figures and tables  {len(found.artefacts)}", *(f"  {identity}" for identity in found.artefacts)]
-    lines += [f"sentences  {len(found.sentences)}", *(f"  {sentence}" for sentence in found.sentences)]
-    return "\n".join(lines)
+    named = {run_id: f"{run_id}  {run.folder.name}, seed {run.seed}" for run_id, run in build.runs.items()}
+    parts = {
+        "runs      ": found.runs,
+        "runs that rest on them ": found.above,
+        "cells     ": found.cells,
+        "figures and tables ": found.artefacts,
+        "sentences ": found.sentences,
+    }
+    return "\n".join(
+        line
+        for head, names in parts.items()
+        for line in (f"{head} {len(names)}", *(f"  {named.get(name, name)}" for name in names))
+    )

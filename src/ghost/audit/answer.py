@@ -1,5 +1,6 @@
 """What `ghost audit` prints: text or JSON, and its exit code."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from ghost.audit import affected, compare, lookup
@@ -30,16 +31,14 @@ def answer(
         return (canonical(lookup.as_json(config, cell)) if json else lookup.lookup(config, cell, full=full)), 0
     if diff is not None:
         differences = compare.compare(*diff)
-        return (canonical(compare.as_json(differences)) if json else compare.report(differences)), bool(differences)
+        text = canonical([asdict(each) for each in differences]) if json else compare.report(differences)
+        return text, bool(differences)
     if query.given:
         build = Build.open(config)
         found = affected.affected(build, query)
-        return (canonical(found.as_json()) if json else affected.report(build, found)), 0
-    return _verified(config, json=json)
+        return (canonical(asdict(found)) if json else affected.report(build, found)), 0
+    from ghost.audit import verify as verification  # it loads the libraries that read a PDF, which takes a while
 
-
-def _verified(config: Config, *, json: bool) -> tuple[str, int]:
-    from ghost.audit import verify  # it loads the libraries that read a PDF, which takes a while
-
-    problems = verify.verify(config)
-    return (canonical(verify.as_json(problems)) if json else verify.report(problems)), bool(problems)
+    problems = verification.verify(config)
+    text = canonical([asdict(problem) for problem in problems]) if json else verification.report(problems)
+    return text, bool(problems)

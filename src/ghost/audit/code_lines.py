@@ -36,13 +36,13 @@ class Line:
         return self.path.read_text(encoding="utf-8").splitlines()[self.number - 1].strip()
 
 
-def estimator_line(name: str) -> Line | None:
-    """Where an estimator is defined: its function, or its entry among the estimators, which names the statistic."""
-    path = module_path("ghost.report.estimators")
-    assert path is not None
-    defined = [node for node in ast.walk(_tree(path)) if isinstance(node, Function) and node.name == name]
-    listed = [node for node in ast.walk(_tree(path)) if isinstance(node, ast.Constant) and node.value == name]
-    return next((Line(path, node.lineno, name) for node in (*defined, *listed)), None)
+def function_line(module: str, name: str) -> Line | None:
+    """Where a module, or one that it imports, defines a function, or else a dictionary there has it by name."""
+    for path in _files([module]):
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, Function) and node.name == name:
+                return Line(path, node.lineno, name)
+    return metric_line([module], "", name)
 
 
 def metric_line(modules: Iterable[str], condition: str, metric: str) -> Line | None:

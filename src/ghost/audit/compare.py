@@ -1,6 +1,6 @@
 """`ghost audit --diff A B`: which cells differ between two builds, and what differs in the runs behind them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,3 @@ def report(found: list[Difference]) -> str:
         lines += [f"{each.cell}: {each.first or 'absent'} -> {each.second or 'absent'}" for each in group]
         lines += [f"    {text}" for text in because]
     return "\n".join([*lines, f"{len(found)} cells differ"])
-
-
-def as_json(found: list[Difference]) -> list[dict[str, Any]]:
-    return [asdict(difference) for difference in found]

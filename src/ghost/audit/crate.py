@@ -7,6 +7,7 @@ are named with their sha256.
 
 import tomllib
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def crate(build: Build, files: Mapping[str, str]) -> dict[str, Any]:
     runs = {run_id: _run(add, build, run_id, tools, files) for run_id in build.runs}
     numbers = _numbers(add, build, tools, files)
     times = sorted(record["start"] for record in map(build.records.__getitem__, build.runs))
-    ends = sorted(record["end"] for record in map(build.records.__getitem__, build.runs))
+    ends = sorted(_end(record) for record in map(build.records.__getitem__, build.runs))
     _workflow(add, tools)
     add("#scale-value", "PropertyValue", name="scale", value=build.config.scale, exampleOfWork={"@id": "#scale"})
     if str(build.config.pdf) in files:
@@ -166,7 +167,7 @@ def _run(
         object=[*inputs, *settings],
         result=[*results, *_held(files, str(run.folder / MANIFEST)), *_held(files, str(folder / "run.json"))],
         startTime=record["start"],
-        endTime=record["end"],
+        endTime=_end(record),
         actionStatus={"@id": "http://schema.org/CompletedActionStatus"},
         description=f"on {record['host']}, {record['cpu']}; commit {record['commit']}",
     )
@@ -234,3 +235,8 @@ def _file(add: Any, files: Mapping[str, str], name: str, digest: str) -> Entity:
         return {"@id": name}
     known: Entity = add(f"#file/{digest}", "CreativeWork", name=name, sha256=digest, description="not in this crate")
     return known
+
+
+def _end(record: Mapping[str, Any]) -> str:
+    end = datetime.fromisoformat(record["start"]) + timedelta(seconds=record["wall_s"])
+    return end.isoformat(timespec="seconds")

@@ -5,7 +5,7 @@ A cell can be named by its id, by the beginning of ids, or by the number itself 
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +111,7 @@ def display(cell: Record) -> str:
 
 def explain(build: Build, cell: Record, *, full: bool = False) -> str:
     """The cell, its code, and its runs: once what they share, then for each run what differs."""
-    for run_id in cell["runs"]:
-        if run_id not in build.runs:
-            raise GhostError(f"{cell['id']} rests on run {run_id}, which no manifest lists; run snakemake")
+    check_runs(cell, build.runs)
     lines = [*_about(cell), *_code(build, cell), *_lines("remake", _command(build.config, cell))]
     said: dict[str, str] = {}
     for side in sides(cell):
@@ -124,6 +122,12 @@ def explain(build: Build, cell: Record, *, full: bool = False) -> str:
     if full:
         lines += [line for run_id in cell["runs"] for line in _everything(build, build.runs[run_id])]
     return "\n".join(lines)
+
+
+def check_runs(cell: Record, runs: Collection[str]) -> None:
+    for run_id in cell["runs"]:
+        if run_id not in runs:
+            raise GhostError(f"{cell['id']} rests on run {run_id}, which no manifest lists; run snakemake")
 
 
 def sides(cell: Record) -> list[tuple[str, str, str]]:

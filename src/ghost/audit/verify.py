@@ -16,7 +16,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +171,7 @@ def _unlike(path: Path, stored: dict[str, Any], computed: dict[str, Any]) -> Pro
 
 
 def _results(config: Config, cells: Path) -> Iterator[Problem]:
-    named = [config.manifest(experiment.name) for experiment in config.experiments]
-    manifests = tuple(path for path in named if path.exists())
+    manifests = tuple(config.manifest(name) for name in Build.open(config).manifests)
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder)
         collect((cells,), manifests, made / "cells.jsonl", made / "results.csv", made / "metrics.json")
@@ -290,7 +289,3 @@ def report(problems: list[Problem]) -> str:
     """For people: a line per problem, the total last."""
     lines = [f"{problem.kind:8} {problem.where}: {problem.says}" for problem in problems]
     return "\n".join([*lines, f"{len(problems)} problems" if problems else "verified: everything holds together"])
-
-
-def as_json(problems: list[Problem]) -> list[dict[str, str]]:
-    return [asdict(problem) for problem in problems]
