@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
-from ghost.audit.code_lines import Line, estimator_line, metric_line
+from ghost.audit.code_lines import Line, function_line, metric_line
 from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
@@ -159,7 +159,7 @@ def _code(build: Build, cell: Record) -> list[str]:
     artefact, _, name = cell["id"].partition("/")
     declared = [c for a in ARTEFACTS if a.id == artefact for c in a.cells if c.name == name]
     lines = _lines("declared", declared[0].declared if declared else "")
-    estimator = estimator_line(cell["estimator"])
+    estimator = function_line("ghost.report.estimators", cell["estimator"])
     lines += _lines("estimator", f"{cell['estimator']}, {estimator.where}" if estimator else cell["estimator"])
     if cell["estimator"] == "module":
         path = module_path(cell["metric"])
