@@ -28,13 +28,12 @@ TASKS = (
 ROBOT = {"fps": 20, "robot_seed": 2026, "state_noise": 0.01, "scene_noise": 0.02}
 STANDIN = {"tokens": 64, "d_token": 2048, "text_tokens": 16, "hidden": 256, "weights_seed": 2026}  # the backbone
 BY_EPISODE = {"train_episodes": 1800, "train_timesteps": 800, "test_timesteps": 200}
+SHAPES = {"horizon": 17, "d_state": 64, "d_action": 32}
 DRAWN = {  # the samples of the feature cache
     "train_per_task": [600, 600, 600, 600, 600, 600, 600, 600, 500, 300],
     "test_per_task": [150, 150, 150, 150, 150, 150, 150, 150, 150, 80],
     **BY_EPISODE,
-    "horizon": 17,
-    "d_state": 64,
-    "d_action": 32,
+    **SHAPES,
     "samples_per_shard": 256,
 }
 RECORDED = {"episodes": 2196, "steps": 200, **ROBOT, "episodes_per_file": 250}

@@ -16,10 +16,6 @@ ATTENTION = {"d_model": 128, "d_ff": 512, "layers": 2, "heads": 4}
 Trained = Mapping[str, tuple[int, int, float, Mapping[str, Any]]]  # agent: epochs, batch size, learning rate, settings
 
 
-def _demos(name: str, module: str, settings: Mapping[str, Any]) -> Experiment:
-    return Experiment(name, "make_demos", f"ghost.data.{module}", settings)
-
-
 def _trainings(world: str, trained: Trained, demos: Mapping[str, str]) -> tuple[Experiment, ...]:
     """The agents' trainings; `demos` names the demonstrations of those that need some."""
     made = []
@@ -82,11 +78,14 @@ ROUNDS = {"rounds": 20, "steps_before": 30, "aligned_steps": 50, "max_steps": 20
 ALIGNED = {**ROUNDS, "evaluation_seed": 2_000_000}
 TASKS = {name: {"benchmark": name, "tasks": tasks} for name, tasks in BENCHMARKS.items()}
 EXPERIMENTS = (
-    _demos("dark_room_demos", "dark_room_demos", DEMOS),
-    _demos("dark_room_histories", "learning_histories", HISTORIES),
+    Experiment("dark_room_demos", "make_demos", "ghost.data.dark_room_demos", DEMOS),
+    Experiment("dark_room_histories", "make_demos", "ghost.data.learning_histories", HISTORIES),
     *_trainings("dark_room", IN_DARK_ROOM, LEARNT_FROM),
     DARK_ROOM,
-    *(_demos(f"{name}_demos", "metaworld_demos", {**tasks, **RECORDED}) for name, tasks in TASKS.items()),
+    *(
+        Experiment(f"{name}_demos", "make_demos", "ghost.data.metaworld_demos", {**tasks, **RECORDED})
+        for name, tasks in TASKS.items()
+    ),
     *(made for name in TASKS for made in _trainings(name, IN_METAWORLD, dict.fromkeys(AGENTS, f"{name}_demos"))),
     *(_switching(name, "metaworld", {**tasks, **ALIGNED}) for name, tasks in TASKS.items()),
 )
