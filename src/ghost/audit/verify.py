@@ -87,13 +87,13 @@ def _runs(config: Config) -> Iterator[Problem]:
             yield from (Problem("records", path, says) for says in _misplaced(experiment, run, record))
             yield from (Problem("inputs", path, says) for says in _stale(build, experiment, record))
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter
-        found = pool.map(lambda path: sha256(path) if path.exists() else "", [path for path, _ in listed])
-        for (path, expected), digest in zip(listed, found, strict=True):
+        found = pool.map(lambda file: sha256(file) if file.exists() else "", [file for file, _ in listed])
+        for (file, expected), digest in zip(listed, found, strict=True):
             if not digest:
-                yield Problem("files", str(path), "is missing, though its manifest lists it")
+                yield Problem("files", str(file), "is missing, though its manifest lists it")
             elif digest != expected:
                 says = "was changed: it is not the file that its manifest lists (sha256 differs)"
-                yield Problem("files", str(path), says)
+                yield Problem("files", str(file), says)
 
 
 def _misplaced(experiment: Experiment, run: Run, record: Mapping[str, Any]) -> Iterator[str]:
