@@ -21,13 +21,13 @@ def listing(config: Config, what: str = "", text: str = "") -> str:
     lines = {kind: [line for line in of(config) if text in "  ".join(line)] for kind, of in KINDS.items()}
     if not what and not text:
         return "\n".join(f"{kind:12} {len(found):3}    ghost list {kind}" for kind, found in lines.items())
-    chosen = [line for kind in ([what] if what else KINDS) for line in _aligned(lines[kind])]
+    chosen = [line for kind in ([what] if what else KINDS) for line in aligned(lines[kind])]
     if not chosen:
         raise GhostError(f"nothing{f' among the {what}' if what else ''} contains {text!r}")
     return "\n".join(chosen)
 
 
-def _aligned(lines: list[Columns]) -> list[str]:
+def aligned(lines: list[Columns]) -> list[str]:
     widths = [max(map(len, column)) for column in zip_longest(*lines, fillvalue="")]
     return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=False)).rstrip() for line in lines]
 
@@ -47,14 +47,9 @@ def _experiments(config: Config) -> list[Columns]:
 def _artefacts(kind: str) -> list[Columns]:
     """Label, the step that makes it, its number of cells, the experiments that these rest on."""
     return [
-        [
-            artefact.id,
-            artefact.step or "not built",
-            _count(len(artefact.cells), "cell"),
-            ", ".join(artefact.experiments),
-        ]
-        for artefact in ARTEFACTS
-        if artefact.kind == kind
+        [each.id, each.step or "not built", _count(len(each.cells), "cell"), ", ".join(each.experiments)]
+        for each in ARTEFACTS
+        if each.kind == kind
     ]
 
 

@@ -6,11 +6,11 @@ A cell can be named by its id, by the beginning of ids, or by the number itself 
 import re
 import textwrap
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
 from ghost.audit.code_lines import Line, function_line, metric_line
+from ghost.audit.listing import aligned
 from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
@@ -112,7 +112,10 @@ def display(cell: Record) -> str:
 def explain(build: Build, cell: Record, *, full: bool = False) -> str:
     """The cell, its code, and its runs: once what they share, then for each run what differs."""
     check_runs(cell, build.runs)
-    lines = [*_about(cell), *_code(build, cell), *_lines("remake", _command(build.config, cell))]
+    stage = cell["id"].partition("/")[0].replace(":", "_")
+    scale = "" if build.config.scale == "laptop" else f" --config scale={build.config.scale}"
+    remake = f"snakemake {build.config.data}/cells/{stage}.jsonl{scale}"
+    lines = [*_about(cell), *_code(build, cell), *_lines("remake", remake)]
     said: dict[str, str] = {}
     for side in sides(cell):
         lines += _runs(build, cell, *side, said)
@@ -170,7 +173,8 @@ def _code(build: Build, cell: Record) -> list[str]:
         modules = build.config.experiment(experiment).modules
         if cell["estimator"] not in NO_METRIC and (line := metric_line(modules, condition, metric)):
             code, function = line.text.partition("  #")[0], f"in {line.function}: " if line.function else ""
-            computed.append(_cut(f"{'computed':11}{line.where}  {function}{code}"))
+            text = f"{'computed':11}{line.where}  {function}{code}"
+            computed.append(text if len(text) <= WIDTH else f"{text[: WIDTH - 4]} ...")
             if _changed(build, cell, experiment, line):
                 computed += _lines("", f"src/{line.file} has changed since the runs; the line is the one of now")
     return [*lines, *dict.fromkeys(computed)]
@@ -180,12 +184,6 @@ def _changed(build: Build, cell: Record, experiment: str, line: Line) -> bool:
     records = [build.records[run_id] for run_id in cell["runs"] if build.runs[run_id].folder.name == experiment]
     recorded = [record["code"]["files"].get(line.file, {}).get("sha256") for record in records]
     return any(digest != file_hash(line.path) for digest in recorded if digest)
-
-
-def _command(config: Config, cell: Record) -> str:
-    stage = cell["id"].partition("/")[0].replace(":", "_")
-    scale = "" if config.scale == "laptop" else f" --config scale={config.scale}"
-    return f"snakemake {config.data}/cells/{stage}.jsonl{scale}"
 
 
 # ------------------------------------------------------------------------------------------------------------- runs
@@ -203,30 +201,28 @@ def _runs(build: Build, cell: Record, experiment: str, condition: str, metric: s
     news = {name: text or ("none" if said else "") for name, text in shared.items() if said.get(name) != text}
     lines += [line for name, text in news.items() for line in _lines(f"  {name}", text)]
     said |= shared
-    head = ["run", "seed", _named(condition, metric) if cell["estimator"] != "runs" else "", "start", "wall_s"]
-    table = [head]
+    values = [] if cell["estimator"] == "runs" else [_named(condition, metric)]
+    table = [["run", "seed", *values, "start", "wall_s"]]
     for run, fact in zip(runs, facts, strict=True):
         record = build.records[run.run_id]
         differs = [f"{name} {text or 'none'}" for name, text in fact.items() if name not in shared]
-        value = _value(run, cell["estimator"], condition, metric)
-        table.append([run.run_id, str(run.seed), value, record["start"], str(record["wall_s"]), *differs])
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    for row in table:
-        padded = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
-        lines.append("  " + "  ".join([*filter(str.strip, padded), *row[len(head) :]]).rstrip())
-    return lines
+        values = [_value(run, cell["estimator"], condition, metric)] if values else []
+        table.append([run.run_id, str(run.seed), *values, record["start"], str(record["wall_s"]), "  ".join(differs)])
+    return [*lines, *(f"  {line}" for line in aligned(table))]
 
 
 def _facts(record: Record) -> dict[str, str]:
     """What runs of one experiment usually share."""
-    commit = record["commit"] or "none"
+    commit, code = record["commit"] or "none", record["code"]
+    gpus = ", ".join(f"{gpu['model']} {gpu['uuid']}" for gpu in record["gpus"]) or "no GPU"
+    job = f", Slurm job {record['slurm_job_id']}" if record["slurm_job_id"] else ""
     return {
         "step": f"{record['step']} with {record['module']}",
         "reduced": _reduced(record),
         "stand-ins": ", ".join(record["stand_ins"]),
-        "code": f"{_hash(record)}, {len(record['code']['files'])} files; lock {record['lock_sha256'][:16]}",
+        "code": f"{code['sha256'][:16]}, {len(code['files'])} files; lock {record['lock_sha256'][:16]}",
         "commit": f"{commit} with changes" if record["dirty_sha256"] else commit,
-        "machine": _machine(record),
+        "machine": f"{record['host']}, {record['cpu']}, {gpus}{job}",
     }
 
 
@@ -239,16 +235,6 @@ def _reduced(record: Record) -> str:
     own = {name: value for name, value in record["reduced"].items() if "." not in name}
     found = [f"{name} {short(value['here'])} ({short(value['paper'])})" for name, value in own.items()]
     return ", ".join(found).replace("(", "(paper: ", 1)
-
-
-def _machine(record: Record) -> str:
-    gpus = ", ".join(f"{gpu['model']} {gpu['uuid']}" for gpu in record["gpus"]) or "no GPU"
-    job = f", Slurm job {record['slurm_job_id']}" if record["slurm_job_id"] else ""
-    return f"{record['host']}, {record['cpu']}, {gpus}{job}"
-
-
-def _hash(record: Record) -> str:
-    return str(record["code"]["sha256"][:16])
 
 
 def _value(run: Run, estimator: str, condition: str, metric: str) -> str:
@@ -278,23 +264,17 @@ def _lineage(build: Build, run_ids: list[str]) -> list[str]:
     lines = [f"  {name} {run_id}: no manifest lists this run any more" for name, run_id in gone.items()]
     for experiment, runs in below.items():
         records = [build.records[run.run_id] for run in runs]
-        steps, codes, hosts, reduced = (
-            " and ".join(dict.fromkeys(map(of, records)))
-            for of in (lambda record: record["step"], _hash, lambda record: record["host"], _reduced)
-        )
+        rows = [(each["step"], each["code"]["sha256"][:16], each["host"], _reduced(each)) for each in records]
+        steps, codes, hosts, reduced = (" and ".join(dict.fromkeys(column)) for column in zip(*rows, strict=True))
         lines.append(f"  {experiment}: {steps}, code {codes}, on {hosts}")
-        lines += [*_lines("    reduced", reduced), *_lines("    runs", _run_ids(runs))]
+        listed = ", ".join(f"seed\xa0{run.seed}\xa0{run.run_id}" for run in runs)  # not broken inside
+        lines += [*_lines("    reduced", reduced), *_lines("    runs", listed)]
     return ["these rest on", *lines] if lines else []
-
-
-def _run_ids(runs: list[Run]) -> str:
-    return ", ".join(f"seed\xa0{run.seed}\xa0{run.run_id}" for run in runs)  # not broken inside
 
 
 def _everything(build: Build, run: Run) -> list[str]:
     """All that a run's record holds, as indented lines."""
     record, path = build.records[run.run_id], run.folder / f"seed{run.seed}"
-    reduced = [f"{name} {value['here']} (paper: {value['paper']})" for name, value in record["reduced"].items()]
     lines = [
         f"run {run.run_id}",
         f"  record    {path / 'run.json'}",
@@ -304,20 +284,17 @@ def _everything(build: Build, run: Run) -> list[str]:
     if "units" in record:
         lines.append(f"  units     {record['units']['all']}, of which {record['units']['new']} were new")
     lines += [f"  {name:9} {text}" for name, text in _facts(record).items() if text and name != "reduced"]
-    lines += [f"  reduced   {text}" for text in reduced]
-    lines += [f"  fact      {name} {canonical(value)}" for name, value in record.get("facts", {}).items()]
-    lines += [f"  input     {name} {entry['sha256'][:16]}" for name, entry in record["inputs"].items()]
-    lines += [f"  source    {name} {entry['sha256'][:16]}" for name, entry in record["code"]["files"].items()]
-    lines += [f"  output    {Path(path, name)} {entry['sha256'][:16]}" for name, entry in record["outputs"].items()]
-    return lines
+    lines += [f"  reduced   {name} {v['here']} (paper: {v['paper']})" for name, v in record["reduced"].items()]
+    lines += [f"  fact      {name} {canonical(value)}" for name, value in record["facts"].items()]
+    outputs = {str(path / name): entry for name, entry in record["outputs"].items()}
+    files = {"input": record["inputs"], "source": record["code"]["files"], "output": outputs}
+    return lines + [
+        f"  {kind:9} {name} {entry['sha256'][:16]}" for kind, of in files.items() for name, entry in of.items()
+    ]
 
 
 def _named(condition: str, metric: str) -> str:
     return "/".join(filter(None, (condition, metric))) or "runs"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."
 
 
 def _lines(name: str, text: str) -> list[str]:

@@ -87,17 +87,13 @@ def _runs(config: Config) -> Iterator[Problem]:
             yield from (Problem("records", path, says) for says in _misplaced(experiment, run, record))
             yield from (Problem("inputs", path, says) for says in _stale(build, experiment, record))
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter
-        for problem in pool.map(_file, *zip(*listed, strict=True)) if listed else ():
-            if problem:
-                yield problem
-
-
-def _file(path: Path, expected: str) -> Problem | None:
-    if not path.exists():
-        return Problem("files", str(path), "is missing, though its manifest lists it")
-    if sha256(path) != expected:
-        return Problem("files", str(path), "was changed: it is not the file that its manifest lists (sha256 differs)")
-    return None
+        found = pool.map(lambda file: sha256(file) if file.exists() else "", [file for file, _ in listed])
+        for (file, expected), digest in zip(listed, found, strict=True):
+            if not digest:
+                yield Problem("files", str(file), "is missing, though its manifest lists it")
+            elif digest != expected:
+                says = "was changed: it is not the file that its manifest lists (sha256 differs)"
+                yield Problem("files", str(file), says)
 
 
 def _misplaced(experiment: Experiment, run: Run, record: Mapping[str, Any]) -> Iterator[str]:
@@ -213,9 +209,8 @@ def _first_difference(written: Path, made: Path) -> str:
     for number, (a, b) in enumerate(zip(ours, theirs, strict=False), 1):
         if a != b:
             at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-            return (
-                f"line {number} has ...{a[max(0, at - 30) : at + 20]}... where the cells give ...{b[at : at + 20]}..."
-            )
+            has, give = a[max(0, at - 30) : at + 20], b[at : at + 20]
+            return f"line {number} has ...{has}... where the cells give ...{give}..."
     return f"it has {len(ours)} lines, the cells give {len(theirs)}"
 
 
@@ -231,10 +226,9 @@ def _pdf(config: Config) -> Iterator[Problem]:
     reader = pypdf.PdfReader(path)
     information = reader.metadata
     made_from = str(information.get("/GhostCells", "unknown")) if information else "unknown"
-    if made_from != sha256(cells):
-        yield Problem(
-            "pdf", str(path), f"is from another build: made from cells {made_from[:8]}, here is {sha256(cells)[:8]}"
-        )
+    if made_from != (here := sha256(cells)):
+        says = f"is from another build: made from cells {made_from[:8]}, here is {here[:8]}"
+        yield Problem("pdf", str(path), says)
     stored = {anchor(identity): cell for identity, cell in read_cells(cells).items()}
     names, document = set(reader.named_destinations), pypdfium2.PdfDocument(path)
     for number, page in enumerate(reader.pages):
