@@ -12,10 +12,9 @@ Letters: n samples, V cameras, L tokens of Eagle, T cached tokens, H horizon.
   to step a decoder sees the same patches.
 * The head predicts what it was trained on: actions normalised to [-1, 1] by the data set's own limits. The cache holds
   the recorded actions in the same units, and the two are compared in these units.
-* For one batch size the bytes are the same, however many jobs share the work, since no batch crosses the border of a
-  shard. With another batch size a product may sum in another order. In float32, as on a CPU, tokens then agree to 2
-  units in the last place of float16. A GPU computes in bfloat16, which by itself moves tokens by up to 4 % of their
-  spread against float32; where a GPU takes another kernel for another batch, they may differ by as much.
+* For one batch size the bytes are the same, however many jobs share the work: no batch crosses the border of a shard.
+  With another batch size, tokens in float32, as on a CPU, agree to 2 units in the last place of float16. A GPU computes
+  in bfloat16, which moves tokens by up to 4 % of their spread; with another batch size they may differ by as much.
 
 The checkpoint comes from a run of `ghost.steps.finetune`. The model's classes are lerobot's.
 """

@@ -21,7 +21,6 @@ from ghost.files import atomic
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.environment import CAMERAS, Environment, environment
 from ghost.libero.experts import expert
-from ghost.libero.observe import columns
 from ghost.libero.tasks import TASKS
 from ghost.runs.driver import Split
 from ghost.runs.results import Measured, Outcome
@@ -33,6 +32,7 @@ TRAINING_STATES = 40  # of the 50 official init states
 FPS = 20
 world = find_assets  # records have their facts
 FOLDER, ARRAYS = "dataset", "attempt.npz"
+PICTURES = "observation.images."  # how a camera's column begins
 PERSISTENCE = 0.8  # of the noise, from step to step
 SHARES = np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3])  # rotations are disturbed less
 BURST_STEPS, BURST_SIZE = 4, 0.6
@@ -82,20 +82,16 @@ def _attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: l
     """One attempt; it does not depend on how many others there are."""
     task, number = job
     attempt = make_attempt(environment(task, assets), settings, seed, (task, number))
-    arrays = {f"column/{name}": value for name, value in attempt.columns.items()}
-    arrays |= {f"video/{name}": value for name, value in attempt.videos.items()}
     with atomic(folder / ARRAYS) as temporary:
-        np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(temporary, **attempt.columns, **attempt.videos)  # type: ignore[arg-type]
     value = {"task": task, "number": number, "init_state": attempt.init_state, "success": attempt.success}
     return Made(value, (ARRAYS,))
 
 
 def _read(kept: Kept) -> Attempt:
-    with np.load(kept.folder / ARRAYS, allow_pickle=False) as arrays:
-        columns, videos = (
-            {key.removeprefix(kind): arrays[key] for key in arrays.files if key.startswith(kind)}
-            for kind in ("column/", "video/")
-        )
+    with np.load(kept.folder / ARRAYS, allow_pickle=False) as file:
+        columns = dict(file)
+    videos = {name: columns.pop(name) for name in list(columns) if name.startswith(PICTURES)}
     return Attempt(**kept.value, columns=columns, videos=videos)
 
 
@@ -152,7 +148,7 @@ def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int
     for _ in range(settings.max_steps):
         look = env.look()
         intent = expert(task, look)
-        steps.append({**columns(look), ACTION: intent.action.astype(np.float32), "phase": np.array(intent.phase)})
+        steps.append({**look.columns(), ACTION: intent.action.astype(np.float32), "phase": np.array(intent.phase)})
         for camera, film in films.items():
             film.append(env.render(camera))
         noise = PERSISTENCE * noise + np.sqrt(1 - PERSISTENCE**2) * size * rng.standard_normal(6)
@@ -166,5 +162,5 @@ def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int
         if success:
             break
     stacked = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
-    videos = {f"observation.images.{camera}": np.stack(film) for camera, film in films.items()}
+    videos = {PICTURES + camera: np.stack(film) for camera, film in films.items()}
     return Attempt(task, number, init_state, success, stacked, videos)

@@ -118,9 +118,8 @@ class Pick:
         if in_plane(off) < slack and abs(off[2]) < slack and angle < 0.2:
             if look.opening > WIDE_OPEN or look.closing:
                 return Move(grip.at, yaw, CLOSE, Phase.GRASP, speed=0.5)
-            return Move(
-                grip.at + vector(0, 0, 0.05), yaw, OPEN, Phase.REACH
-            )  # it closed on nothing, or is open too far
+            # it closed on nothing, or is open too far
+            return Move(grip.at + vector(0, 0, 0.05), yaw, OPEN, Phase.REACH)
         slack = 0.025 if off[2] < 0.07 else 0.006  # once it is low it pushes a close neighbour aside
         error, speed = approach(in_plane(off), slack, angle)
         to = grip.at + vector(0, 0, min(0.10, 3.0 * error))

@@ -15,7 +15,6 @@ from ghost.data.features import Encoded
 from ghost.data.lerobot import STATE
 from ghost.decoders.contract import Batch
 from ghost.libero.environment import CAMERAS
-from ghost.libero.observe import columns
 from ghost.libero.tasks import Look
 
 Encode = Callable[[Observations], Encoded]
@@ -51,7 +50,7 @@ class Policy:
         return torch.stack(actions).mean(dim=0).numpy().astype(np.float64), phase
 
     def _observe(self, look: Look, instruction: str, render: Render) -> Batch:
-        seen = columns(look)
+        seen = look.columns()
         state = np.zeros(self.sizes.d_state, np.float32)
         state[: len(seen[STATE])] = seen[STATE]
         scene = {name: value[None] for name, value in seen.items() if name != STATE}

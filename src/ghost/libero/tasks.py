@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ghost.data.lerobot import STATE
+
 # The things that an instruction can name: our name, and the body or site of the simulation.
 THINGS = {
     "alphabet_soup": "alphabet_soup_1_main",
@@ -129,3 +131,14 @@ class Look:
     def opening(self) -> float:
         """The distance between the fingers in metres: 0.08 when wide open."""
         return float(self.fingers[0] - self.fingers[1])
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """As recorded, float32: state [13], scene.things [21, 9], scene.hand [9], scene.joints [3]."""
+        hand = np.concatenate([self.hand, self.rotation[:, :2].T.ravel()])
+        values = {
+            STATE: np.concatenate([hand, 25 * self.fingers, 5 * self.finger_speed]),  # metres, scaled to order one
+            "observation.scene.things": self.things,
+            "observation.scene.hand": hand,
+            "observation.scene.joints": self.joints,
+        }
+        return {name: value.astype(np.float32) for name, value in values.items()}

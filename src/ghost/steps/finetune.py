@@ -26,11 +26,9 @@ def finetune(job: Job) -> Plan:
     """Fine-tune the action head of GR00T N1.5."""
     (settings,) = job.read(FineTuning)
     source = find_files(settings.checkpoint, settings.revision, "checkpoint")
-    processor = (
-        find_files(settings.processor, settings.processor_revision, "processor")
-        if settings.processor
-        else source / EAGLE
-    )
+    processor = source / EAGLE
+    if settings.processor:
+        processor = find_files(settings.processor, settings.processor_revision, "processor")
     check_files(source, processor)
 
     def run(unit: Unit) -> Outcome:
@@ -53,17 +51,13 @@ def finetune(job: Job) -> Plan:
 def _facts(settings: FineTuning, source: Path, processor: Path) -> dict[str, Any]:
     """Which weights and processor the run starts from."""
     weights = [path.name for path in (*source.glob("*.safetensors"), source / "config.json")]
+    used = {
+        "checkpoint": (settings.checkpoint, settings.revision, files_hash(source, weights)),
+        "processor": (settings.processor or EAGLE, settings.processor_revision, files_hash(processor, ASSETS)),
+    }
     return {
-        "checkpoint": {
-            "name": _name(settings.checkpoint),
-            "revision": settings.revision,
-            "sha256": files_hash(source, weights),
-        },
-        "processor": {
-            "name": _name(settings.processor) if settings.processor else EAGLE,
-            "revision": settings.processor_revision,
-            "sha256": files_hash(processor, ASSETS),
-        },
+        what: {"name": _name(place), "revision": revision, "sha256": known}
+        for what, (place, revision, known) in used.items()
     }
 
 
