@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ghost.claims.article import WORDS, NonResult, read_article, read_numbers, write_numbers
-from ghost.claims.ledger import LEDGER, NUMBERS, numbers, read_ledger
+from ghost.claims.article import WORDS, read_article, read_numbers, write_numbers
+from ghost.claims.ledger import LEDGER, NUMBERS, NonResult, numbers, read_ledger
 from ghost.errors import GhostError
 
 ARTICLE = os.environ.get("GHOST_ARTICLE")
@@ -109,5 +109,5 @@ def test_the_reader_sees_numbers_and_leaves_out_what_is_none():
 
 @pytest.mark.skipif(not ARTICLE, reason="the article is not ours to ship: GHOST_ARTICLE names its source")
 def test_the_list_is_what_the_article_has(ledger, tmp_path, root):
-    write_numbers(Path(ARTICLE), list(ledger.non_results), tmp_path / "numbers.csv")
+    write_numbers(Path(ARTICLE), ledger.non_results, tmp_path / "numbers.csv")
     assert (tmp_path / "numbers.csv").read_bytes() == (root / NUMBERS).read_bytes()

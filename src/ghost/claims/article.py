@@ -11,11 +11,13 @@ PDF does not see as a number: comments, labels, citations, lengths and column sp
 import csv
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import tyro
 
+from ghost.claims.ledger import NonResult, read_ledger
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import atomic
 
@@ -37,16 +39,6 @@ CONTEXT = 14  # characters either side
 
 
 @dataclass(frozen=True)
-class NonResult:
-    """A kind of number that is not a claim: `pattern`, everywhere or at the places that `at` matches, with a reason."""
-
-    name: str
-    reason: str
-    pattern: str
-    at: str = ""
-
-
-@dataclass(frozen=True)
 class Printed:
     """One number of the article."""
 
@@ -63,7 +55,7 @@ class Printed:
         return f"{self.line}.{self.number}"
 
 
-def read_article(text: str, kinds: list[NonResult]) -> list[Printed]:
+def read_article(text: str, kinds: Sequence[NonResult]) -> list[Printed]:
     """The numbers of the article, in reading order."""
     lines = text.splitlines()
     found: list[Printed] = []
@@ -107,7 +99,7 @@ def _places(lines: list[str]) -> list[str]:
     return places
 
 
-def write_numbers(source: Path, kinds: list[NonResult], out: Path) -> None:
+def write_numbers(source: Path, kinds: Sequence[NonResult], out: Path) -> None:
     """Write the list, with the hash of its source in the first line."""
     content = source.read_bytes()
     with atomic(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
@@ -136,9 +128,7 @@ def main(source: Path, ledger: Path, out: Path) -> None:
         ledger: the ledger, which lists the kinds of numbers that are not results.
         out: the list to write.
     """
-    from ghost.claims.ledger import read_ledger
-
-    write_numbers(source, list(read_ledger(ledger).non_results), out)
+    write_numbers(source, read_ledger(ledger).non_results, out)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from ghost.claims.article import NonResult
 from ghost.errors import GhostError, did_you_mean
 
 LEDGER = Path("paper/claims.yaml")
@@ -79,6 +78,16 @@ class Relation:
 class Noise:
     kind: Literal["retraining", "rollout"]
     runs: int  # seeds, or episodes
+
+
+@dataclass(frozen=True)
+class NonResult:
+    """A kind of number that is not a claim: `pattern`, everywhere or at the places that `at` matches, with a reason."""
+
+    name: str
+    reason: str
+    pattern: str
+    at: str = ""
 
 
 @dataclass(frozen=True)

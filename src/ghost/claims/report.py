@@ -53,19 +53,18 @@ def count(verdicts: list[Verdict]) -> dict[str, dict[str, Counter[str]]]:
 
 def overview(verdicts: list[Verdict]) -> str:
     """A line per table and figure, a sum per section and in total."""
-    width = 26
-    head = f"{'':{width}}" + "".join(f"{name.removeprefix('not '):>13}" for name in VERDICTS)
-    above = f"{'':{width}}" + "".join(f"{'not' if name.startswith('not ') else '':>13}" for name in VERDICTS)
-    lines = [above.rstrip(), head]
+    lines = [
+        _line("", {name: "not" for name in VERDICTS if name.startswith("not ")}),
+        _line("", {name: name.removeprefix("not ") for name in VERDICTS}),
+    ]
     for section, places in count(verdicts).items():
-        lines.append(_line(section.upper(), sum(places.values(), Counter()), width))
-        lines += [_line(f"  {place}", counts, width) for place, counts in places.items()]
-    lines.append(_line("TOTAL", Counter(verdict.verdict for verdict in verdicts), width))
-    return "\n".join(lines)
+        lines.append(_line(section.upper(), sum(places.values(), Counter())))
+        lines += [_line(f"  {place}", counts) for place, counts in places.items()]
+    return "\n".join([*lines, _line("TOTAL", Counter(verdict.verdict for verdict in verdicts))])
 
 
-def _line(name: str, counts: Mapping[str, int], width: int) -> str:
-    return f"{name:{width}}" + "".join(f"{counts.get(verdict, 0) or '':>13}" for verdict in VERDICTS).rstrip()
+def _line(name: str, shown: Mapping[str, object]) -> str:
+    return (f"{name:26}" + "".join(f"{shown.get(verdict) or '':>13}" for verdict in VERDICTS)).rstrip()
 
 
 def explain(identity: str, ledger: Ledger, verdicts: list[Verdict]) -> str:
