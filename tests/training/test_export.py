@@ -1,15 +1,18 @@
 """An exported decoder acts as ours does, says which run it is, and is not written when it would not."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
 import torch
 
+from conftest import declaration
 from ghost.data.features import Sizes
 from ghost.decoders import ghost, ghost_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
-from ghost.runs.records import record_runs
+from ghost.runs.driver import Plan, execute
 from ghost.runs.results import Measured, Outcome
 from ghost.training import export
 from ghost.training.checkpoint import save_decoder
@@ -59,13 +62,12 @@ def test_what_persists_goes_out_and_comes_in_again():
 def manifest(tmp_path):
     """Two seeds of a decoder that nobody trained, recorded as a training is."""
 
-    def run(seed, folder):
-        save_decoder(folder / "model.safetensors", "ghost.decoders.ghost", build(ghost), build(ghost).state_dict())
-        return Outcome([Measured("train", "loss", float(seed))], files=("model.safetensors",))
+    def run(unit):
+        save_decoder(unit.folder / "model.safetensors", "ghost.decoders.ghost", build(ghost), build(ghost).state_dict())
+        return Outcome([Measured("train", "loss", float(unit.seed))], files=("model.safetensors",))
 
-    row = {"name": "untrained", "scale": "smoke", "settings": {}, "seeds": [4, 5], "reduced": {}}
     path = tmp_path / "untrained/manifest.json"
-    record_runs(row, ("ghost.steps.train", "ghost.decoders.ghost"), path, run, inputs=(), stand_ins=())
+    execute(lambda job: Plan(run), json.dumps(declaration("untrained", settings={}, seeds=[4, 5])), path)
     return path
 
 
