@@ -1,7 +1,8 @@
-"""The diagnostic: topology under both contexts, the escape against an adaptive solver, and the sweep."""
+"""The diagnostic: topology under both contexts, the escape against an adaptive solver, and its constants."""
 
 import io
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from ghost.dynamics.potentials import CENTRES, ThreeWells
 from ghost.runs.progress import Progress
-from ghost.simulations.diagnostic import Settings, escape, run, sweep
+from ghost.simulations.diagnostic import Settings, escape, run
 
 SETTINGS = Settings(
     alpha=0.1,
@@ -78,8 +79,14 @@ def test_the_landscape_is_drawn_with_rows_for_z_2(outcome):
     assert u[3, 17] == pytest.approx(float(WELLS.value(np.array([axis[17], axis[3]]), C2)), rel=1e-6)
 
 
-def test_sweep_keeps_the_pairs_that_meet_the_published_topology():
-    kept = {(alpha, sigma) for alpha, sigma, _ in sweep(SETTINGS, (0.1, 0.3), (0.4, 0.6))}
+def test_the_constants_alone_meet_the_published_topology():
+    """Three minima under c1, none within 0.5 of μ_1 under c2, and an end in B2."""
+    kept = set()
+    for alpha, sigma in product((0.1, 0.3), (0.4, 0.6)):
+        found = escape(replace(SETTINGS, alpha=alpha, sigma=sigma))
+        gone = np.linalg.norm(found.minima_c2 - CENTRES[0], axis=-1).min() >= 0.5
+        if len(found.minima_c1) == 3 and gone and found.ends_in == 2:
+            kept.add((alpha, sigma))
     assert kept == {(0.1, 0.6)}
 
 

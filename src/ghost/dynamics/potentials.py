@@ -37,12 +37,12 @@ class ThreeWells:
         bend = well[..., None, None] * (identity - outer / self.sigma**2) / self.sigma**2
         return np.asarray(2 * self.alpha * identity + np.sum(bend, axis=-3))  # [..., 2, 2]
 
-    def minima(self, w: np.ndarray, *, reach: float = 1.6, starts: int = 13) -> np.ndarray:
-        """Every minimum [M, 2] under the weights w, by descent from `starts`² points of a lattice."""
+    def minima(self, w: np.ndarray) -> np.ndarray:
+        """Every minimum [M, 2] under the weights w, by descent from the points of a lattice."""
         # Each Gaussian bends U by at most 1/σ² per unit of weight, so this step lies below 1/|Hessian|.
         step = 1 / (2 * self.alpha + float(np.sum(np.abs(w))) / self.sigma**2)
         gradient, hessian = partial(self.gradient, w=w), partial(self.hessian, w=w)
-        return find_minima(gradient, hessian, grid(reach, starts), step=step, steps=400, within=reach)
+        return find_minima(gradient, hessian, grid(1.6, 13), step=step, steps=400, within=1.6)
 
     def _wells(self, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         offset = z[..., None, :] - CENTRES  # [..., 3, 2]
@@ -99,21 +99,13 @@ def nearest(points: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def find_minima(
-    gradient: Field,
-    hessian: Field,
-    starts: np.ndarray,
-    *,
-    step: float,
-    steps: int,
-    within: float,
-    flat: float = 1e-9,
-    apart: float = 1e-2,
+    gradient: Field, hessian: Field, starts: np.ndarray, *, step: float, steps: int, within: float
 ) -> np.ndarray:
     """The minima [M, 2] that gradient descent from `starts` [S, 2] reaches, from left to right.
 
     Descent brings a start into the convex bowl of a basin. Newton's method then brings it to the bottom. A start is
     given up if it leaves the square of half-width `within`, or if it is in no bowl after `steps` (it stalled on a
-    saddle). End points closer than `apart` count as one minimum.
+    saddle). End points closer than 0.01 count as one minimum.
     """
     z = starts
     for _ in range(steps):
@@ -123,10 +115,10 @@ def find_minima(
         z = z[np.linalg.eigvalsh(hessian(z))[:, 0] > 0]
         z = z - np.linalg.solve(hessian(z), gradient(z)[..., None])[..., 0]
         z = z[np.all(np.abs(z) <= within, axis=-1)]
-    z = z[np.linalg.norm(gradient(z), axis=-1) < flat]
+    z = z[np.linalg.norm(gradient(z), axis=-1) < 1e-9]
     found: list[np.ndarray] = []
     for end in z:
-        if all(np.linalg.norm(end - other) > apart for other in found):
+        if all(np.linalg.norm(end - other) > 0.01 for other in found):
             found.append(end)
     minima = np.array(found).reshape(-1, 2)
     return minima[np.lexsort((minima[:, 1], minima[:, 0]))]

@@ -8,8 +8,6 @@ We follow these along the flow z^(0..n) of each sample:
 * |z^(k) - z*| per task (fig:attractor_basins). It ends at zero by definition, so this test cannot fail.
 * So there is one test that can fail: the flow goes on for `continued_steps`. `continued_distance` is how far it moves
   away from z*, relative to the way before, |z^(n + more) - z^(n)| / |z^(n) - z^(0)|. It is 0 at an attractor.
-
-The embedding is one t-SNE of the latents of a few samples per task, at all steps together.
 """
 
 from dataclasses import dataclass
@@ -66,10 +64,9 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
     ]
     positions = per_task(cache, test)
     curves = {task: distance[:, where].mean(axis=1) for task, where in positions.items()}
-    measured += [
-        Measured(task, "initial_distance", float(curve[0]), len(positions[task])) for task, curve in curves.items()
-    ]
     starts = [curve[0] for curve in curves.values()]
+    for task, start in zip(curves, starts, strict=True):
+        measured.append(Measured(task, "initial_distance", float(start), len(positions[task])))
     falling = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
     measured += [
         Measured("tasks", "smallest_initial_distance", float(min(starts)), len(starts)),

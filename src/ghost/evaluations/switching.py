@@ -1,22 +1,18 @@
 """How one decoder for many tasks behaves at a change of task, and how its latents lie. n samples, d_z latent.
 
-There are three tests of switching, on the held-out samples:
-
 * Boundary: `transitions` times, `hold` random samples of one task, then `hold` of another. We compare the error at the
   first sample after the change (`boundary`) with that of the later half of each run (`steady`). act() carries no state
   from one sample to the next, so both estimate the same quantity and the test can only confirm that. The paper prints
   0.029 and 0.033, which lies within the spread of such a sample.
 * Frequency: the tasks alternate every 2 to 10 samples. The same remark holds.
 * Swap: we replace the final latent z* of a sample by that of a sample of another task and read it out, for all ordered
-  pairs of tasks (90 for ten). `inflation` is the mean over pairs of swapped over own error. `inflation_of_means` is the
+  pairs of tasks (90 for ten). `inflation` is the mean over pairs of swapped over own error, `inflation_of_means` the
   ratio of the mean errors. The paper (74x) does not say which it means. `within_task` swaps with another sample of the
   same task: this inflation remains when no task changes.
-
-Silhouettes are by task, for z* itself and after t-SNE to 2-D, for Ghost and for the hidden layer of the MLP.
-
-Compression: the paper prints 25.2x for Take_book and 3.9x for Tidy_conf_room and defines neither. We report
-`latent_compression`, the spread of a task's z^(0) about its mean over that of its z* (above 1 the flow draws the task
-together), and `error_compression`, the error of predicting the task's mean chunk over the decoder's error.
+* Silhouettes by task, of z* itself and after t-SNE to 2-D, for Ghost and for the hidden layer of the MLP.
+* Compression: the paper prints 25.2x for Take_book and 3.9x for Tidy_conf_room and defines neither. We report
+  `latent_compression`, the spread of a task's z^(0) about its mean over that of its z* (above 1 the flow draws the task
+  together), and `error_compression`, the error of predicting the task's mean chunk over the decoder's error.
 """
 
 from collections.abc import Mapping
@@ -70,7 +66,9 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
         Measured("steady", "mse", float(held.mean()), held.size),
         Measured("all", "mse", float(error.mean()), len(test)),
     ]
-    alternating = {every: alternate(error, positions, every, s.transitions, rng) for every in intervals(s)}
+    alternating = {
+        every: alternate(error, positions, every, s.transitions, rng) for every in range(2, s.longest_interval + 1)
+    }
     measured += [
         Measured(f"every_{every}", "mse", float(found.mean()), found.size) for every, found in alternating.items()
     ]
@@ -84,9 +82,8 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
     mean_error = squared_errors(task_means(cache, train, test), cache, test).mean(axis=1)
     for task, where in positions.items():
         measured.append(Measured(task, "latent_compression", spread(z[0, where]) / spread(z[-1, where]), len(where)))
-        measured.append(
-            Measured(task, "error_compression", float(mean_error[where].mean() / error[where].mean()), len(where))
-        )
+        gain = float(mean_error[where].mean() / error[where].mean())
+        measured.append(Measured(task, "error_compression", gain, len(where)))
     progress(3, 4, "swaps")
 
     hidden = gather(mlp.latent, samples)  # [n, hidden]
@@ -94,9 +91,8 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
     labels = cache.task[test][some]
     for name, latent in (("ghost", z[-1, some]), ("mlp", hidden[some])):
         measured.append(Measured(name, "silhouette", float(silhouette_score(latent, labels)), len(some)))
-        measured.append(
-            Measured(name, "silhouette_tsne", float(silhouette_score(embed(latent, seed), labels)), len(some))
-        )
+        embedded = float(silhouette_score(embed(latent, seed), labels))
+        measured.append(Measured(name, "silhouette_tsne", embedded, len(some)))
     progress(4, 4, "silhouettes")
     arrays = {
         "transitions/mse": after.mean(axis=0),  # [hold], from the first sample after the change on
@@ -104,10 +100,6 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
         "intervals/mse": np.array(means),
     }
     return Outcome(measured, arrays)
-
-
-def intervals(settings: Settings) -> range:
-    return range(2, settings.longest_interval + 1)
 
 
 def transitions(

@@ -11,17 +11,15 @@ Definitions ("former minimum" is a minimum under c1):
 - critical_weight: the w_1 at which B1 disappears while the other weights are 1. c2 lies far beyond it, so the gradient
   at the former minimum is small compared with the peak's, but not near zero.
 
-The paper does not publish α and σ. `sweep` identified them from its dwell time of about 3.5 s: among the pairs with
-three minima under c1, none near μ_1 under c2, one dip, one peak and an end in B2, the roundest pair with such a dwell
-is α = 0.1, σ = 0.6 (3.64 s). So the dwell time is no evidence. The published dip at 1.5 s and peak at 3 s were not
-fitted, and they do not fit: a single peak lies beyond the ridge, so it comes after the dwell, but 3 s is before 3.5 s.
-Where the speed peaks before the ridge (α = 0.13, σ = 0.59: dip 1.15 s, peak 3.03 s, dwell 3.37 s), a second dip and a
-higher second peak follow, which the paper does not show.
+The paper does not publish α and σ. We took them from its dwell time of about 3.5 s, so the dwell time is no evidence:
+among the pairs with three minima under c1, none near μ_1 under c2, one dip, one peak and an end in B2, the roundest
+pair with such a dwell is α = 0.1, σ = 0.6 (3.64 s). The published dip at 1.5 s and peak at 3 s were not fitted, and
+they do not fit: a single peak lies beyond the ridge, so it comes after the dwell, but 3 s is before 3.5 s. Where the
+speed peaks before the ridge (α = 0.13, σ = 0.59: dip 1.15 s, peak 3.03 s, dwell 3.37 s), a second dip and a higher
+second peak follow, which the paper does not show.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -151,17 +149,3 @@ def critical_weight(wells: ThreeWells) -> float:
 def contexts(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """The well weights under c1 and under c2."""
     return np.ones(3), np.array([settings.collapsed_weight, 1.0, 1.0])
-
-
-def sweep(
-    settings: Settings, alphas: Sequence[float], sigmas: Sequence[float]
-) -> Iterator[tuple[float, float, Escape]]:
-    """Every pair of the two unpublished constants that meets the published topology, with its escape.
-
-    That is: three minima under c1, none within 0.5 of μ_1 under c2, and an end in B2.
-    """
-    for alpha, sigma in product(alphas, sigmas):
-        found = escape(replace(settings, alpha=alpha, sigma=sigma))
-        gone = not np.any(np.linalg.norm(found.minima_c2 - CENTRES[0], axis=-1) < 0.5)
-        if len(found.minima_c1) == 3 and gone and found.ends_in == 2:
-            yield alpha, sigma, found

@@ -6,15 +6,12 @@ settled `horizon_s` later.
 
 Policy: n Euler steps on U_θ from z0 without drift. The action is the last state. One control step is these n steps.
 Loss: the mean of |a - a*|², the behaviour-cloning term, and nothing else. The paper's text here also names
-slow-manifold and ghost-structure regularisers, but its method section defines neither and says that none is needed; so
-we use none. Training: Adam on the full batch, with a learning rate that falls to zero along a cosine.
+slow-manifold and ghost-structure regularisers, but its method section defines neither and says that none is needed.
+Training: Adam on the full batch, with a learning rate that falls to zero along a cosine.
 
 How far the result reaches: no term looks at U_θ, but settled actions are the bottoms of the basins, so the behaviour
 itself says where they lie. The loss asks for the settled action after one control step from any start, so training asks
 for a switch in one step. The demonstrator's dwell in the ghost is not in the data.
-
-On the trained U_θ we measure, with its closed-form gradient: the basins, their distance to the demonstrator's, which of
-them a collapsed context removes, and how many control steps the switch c1 -> c2 takes.
 
 The paper does not give the learning rate, the reach and the number of demonstrations. We tried three settings: 3e-3
 with 256 per context over ±2, 3e-3 with 128 over ±1.5, and the study's 1e-3 with 256 over ±1.5. With the first two the

@@ -13,10 +13,10 @@ The paper does not give the Euler step `dt`. So `run` scans dt and reports four 
 No dt has all of them. The study takes 0.16, the middle of the first range rounded to 0.01, because the step counts are
 the claim. The ratios follow from it.
 
-About the published ratios the formulas say this: the exact flow contracts at the rate
-4 stiffness (z² + z z_B + z_B² - d²), which is smallest at -z_B/2 and largest at Basin B. So the ratio rises after the
-first step before it falls, and the contraction is fastest inside the basin. A ratio that rises again at the end comes
-from Euler overshooting (dt > 1/U''(z_B)), not from the quadratic neighbourhood of the basin.
+The exact flow contracts at the rate 4 stiffness (z² + z z_B + z_B² - d²), which is smallest at -z_B/2 and largest at
+Basin B. So the ratio rises after the first step before it falls, and the contraction is fastest inside the basin. A
+ratio that rises again at the end comes from Euler overshooting (dt > 1/U''(z_B)), not from the quadratic neighbourhood
+of the basin.
 """
 
 from dataclasses import dataclass
