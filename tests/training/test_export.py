@@ -1,13 +1,10 @@
 """An exported decoder acts as ours does, says which run it is, and is not written when it would not."""
 
-import json
-
 import numpy as np
 import onnx
 import pytest
 import torch
 
-from conftest import declaration
 from ghost.data.features import Sizes
 from ghost.decoders import ghost, ghost_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
@@ -68,11 +65,7 @@ def manifest(tmp_path):
         return Outcome([Measured("train", "loss", float(unit.seed))], files=("model.safetensors",))
 
     path = tmp_path / "untrained/manifest.json"
-<<<<<<< HEAD
     execute(lambda job: Plan(run), declared("untrained", "train", "ghost.decoders.ghost", {}, [4, 5], []), path)
-=======
-    execute(lambda job: Plan(run), json.dumps(declaration("untrained", settings={}, seeds=[4, 5])), path)
->>>>>>> 358568e04e8f86f741f718e69aa9428ba73e9d91
     return path
 
 
