@@ -125,9 +125,6 @@ class Decoder(nn.Module):
         return torch.as_tensor(features[:, 0])
 
 
-# ------------------------------------------------------------------------------------------------ learning by acting
-
-
 @dataclass(frozen=True)
 class Experience:
     """Chunks of C steps that the agent has acted, with what followed from them."""

@@ -1,13 +1,11 @@
 """A finished build: its cells, its runs with their records, the runs that each run used, and the report's sentences."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ghost.errors import GhostError
 from ghost.report.cells import read_cells
@@ -48,7 +46,7 @@ class Build:
     manifests: dict[str, list[Run]] = field(default_factory=dict)  # by experiment
 
     @classmethod
-    def open(cls, config: Config) -> Build:
+    def open(cls, config: Config) -> Self:
         listed = {experiment.name: config.manifest(experiment.name) for experiment in config.experiments}
         return cls(config, {name: open_runs(path) for name, path in listed.items() if path.exists()})
 

@@ -46,9 +46,6 @@ def as_json(config: Config, asked: str) -> list[Record]:
     ]
 
 
-# --------------------------------------------------------------------------------------------------------- choosing
-
-
 def choose(build: Build, asked: str) -> list[Record]:
     """The cells that are asked for; none only where a figure or table is declared but not built."""
     cells, number = build.cells, _plain(asked)
@@ -96,9 +93,6 @@ def _below(name: str, prefix: str) -> bool:
 
 def _not_built(prefix: str) -> list[str]:
     return [artefact.id for artefact in ARTEFACTS if not artefact.step and _below(artefact.id, prefix)]
-
-
-# ------------------------------------------------------------------------------------------------------- explaining
 
 
 def display(cell: Record) -> str:
@@ -184,9 +178,6 @@ def _changed(build: Build, cell: Record, experiment: str, line: Line) -> bool:
     records = [build.records[run_id] for run_id in cell["runs"] if build.runs[run_id].folder.name == experiment]
     recorded = [record["code"]["files"].get(line.file, {}).get("sha256") for record in records]
     return any(digest != file_hash(line.path) for digest in recorded if digest)
-
-
-# ------------------------------------------------------------------------------------------------------------- runs
 
 
 def _runs(build: Build, cell: Record, experiment: str, condition: str, metric: str, said: dict[str, str]) -> list[str]:

@@ -61,9 +61,6 @@ def verify(config: Config, parts: tuple[str, ...] = ("runs", "cells", "text", "p
     return problems
 
 
-# ------------------------------------------------------------------------------------------------------------- runs
-
-
 def _runs(config: Config) -> Iterator[Problem]:
     listed: list[tuple[Path, str]] = []
     build = Build.open(config)
@@ -136,9 +133,6 @@ def _stale_run(build: Build, name: str, entry: Mapping[str, str]) -> Iterator[st
         yield f"is stale: the files of {name} have changed since"
 
 
-# ------------------------------------------------------------------------------------------------------------ cells
-
-
 def _cells(config: Config) -> Iterator[Problem]:
     path, runs = config.data / "cells.jsonl", Build.open(config).manifests
     stored, computed = read_cells(path), set()
@@ -183,9 +177,6 @@ def built() -> list[Artefact]:
     return [artefact for artefact in ARTEFACTS if artefact.step and (available() or artefact.step != "draw")]
 
 
-# ------------------------------------------------------------------------------------------------------------- text
-
-
 def _text(config: Config) -> Iterator[Problem]:
     cells = config.data / "cells.jsonl"
     for complaint in lint(Path("paper"), read_cells(cells)):
@@ -212,9 +203,6 @@ def _first_difference(written: Path, made: Path) -> str:
             has, give = a[max(0, at - 30) : at + 20], b[at : at + 20]
             return f"line {number} has ...{has}... where the cells give ...{give}..."
     return f"it has {len(ours)} lines, the cells give {len(theirs)}"
-
-
-# -------------------------------------------------------------------------------------------------------------- pdf
 
 
 def _pdf(config: Config) -> Iterator[Problem]:

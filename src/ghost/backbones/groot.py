@@ -19,8 +19,6 @@ Letters: n samples, V cameras, L tokens of Eagle, T cached tokens, H horizon.
 The checkpoint comes from a run of `ghost.steps.finetune`. The model's classes are lerobot's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io
@@ -29,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -104,7 +102,7 @@ class Groot:
         self.model, self.processor, self.embodiment, self.folder = model, processor, embodiment, folder
 
     @classmethod
-    def load(cls, folder: Path, embodiment: str, *, processor: Path | None = None, horizon: int | None = None) -> Groot:
+    def load(cls, folder: Path, embodiment: str, *, processor: Path | None = None, horizon: int | None = None) -> Self:
         """A frozen checkpoint in the precision of the device. By default it has Eagle's processor in its own folder."""
         processor = processor or folder / EAGLE
         check_files(folder, processor)

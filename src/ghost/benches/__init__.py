@@ -93,9 +93,6 @@ def resident_mb(*, shared: bool = True) -> float:
     return (pages[1] - (0 if shared else pages[2])) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-# ------------------------------------------------------------------------------------------------------------- files
-
-
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     lines = [",".join(field.name for field in fields(Pair))]
     lines += [f"{p.name},{p.repeat},{p.ours:.6g},{p.reference:.6g},{p.unit}" for p in pairs]

@@ -113,8 +113,6 @@ class Article:
         """The multiple of a unit that is nearest to a printed number."""
         return round(self.exact(identity) / unit) * unit
 
-    # ------------------------------------------------------------------------------------------------ statistics
-
     def pooled_d(self, first: str, second: str) -> Interval:
         """Difference of means over the pooled deviation."""
         spreads = self.printed(first, 1), self.printed(second, 1)
@@ -133,8 +131,6 @@ class Article:
     def p_of_paired_d(self, identity: str, pairs: float) -> Interval:
         d = self.printed(identity)
         return Interval(*sorted(_p(abs(end), pairs) for end in (d.low, d.high)))
-
-    # -------------------------------------------------------------------------------------------------- formulas
 
     def ghost_parameters(self) -> int:
         hidden, context, latent, both, token, state, action, horizon = (
@@ -193,9 +189,6 @@ class Article:
 
 def _p(d: float, pairs: float) -> float:
     return float(2 * stdtr(pairs - 1, -d * math.sqrt(pairs)))
-
-
-# ------------------------------------------------------------------------------------------------------------- both
 
 
 def findings(ledger: Ledger) -> list[Finding]:

@@ -11,13 +11,11 @@ We do not use the lerobot package: it reads only one of the versions and needs i
 data set's own files, so each is checked to lie inside its folder.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import av
 import numpy as np
@@ -61,7 +59,7 @@ class LeRobotDataset:
     _read: tuple[Path, pa.Table] | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, path: Path) -> LeRobotDataset:
+    def open(cls, path: Path) -> Self:
         if not (path / "meta/info.json").is_file():
             raise GhostError(f"{path} is no LeRobot data set: it has no meta/info.json")
         info = read_json(path / "meta/info.json")

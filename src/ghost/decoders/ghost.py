@@ -110,8 +110,6 @@ class Decoder(nn.Module):
     def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:
         return self.readout(self.flow(batch.state, self.context(batch, generator))[-1], generator)
 
-    # ------------------------------------------------------------------------------------------- for the evaluations
-
     def latents(self, batch: Batch) -> Tensor:
         """The whole trajectory z^(0..n): [n + 1, B, d_z]."""
         return torch.stack(self.flow(batch.state, self.context(batch)))

@@ -77,8 +77,6 @@ class Environment:
         self._things = [_find(name, data.site, data.body) for name in THINGS.values()]
         self._joints = [_find(name, data.joint) for name in JOINTS]
 
-    # ------------------------------------------------------------------------------------------------------ stepping
-
     def reset(self, init_state: int, seed: int) -> None:
         """Set an official init state, with the fixtures placed by the seed. The arm then rests for half a second."""
         state = np.random.get_state()
@@ -123,8 +121,6 @@ class Environment:
         mujoco.mj_jacSite(self.model, self.data, self._moving, self._turning, self._site)
         mujoco.mj_fullM(self.model, self._mass, self._inertia)
         command(*self._scene, *self._arm, goal, rotation)
-
-    # ------------------------------------------------------------------------------------------------------- looking
 
     def success(self) -> bool:
         return bool(self._libero._check_success())
@@ -172,9 +168,6 @@ def _rotation(vector: np.ndarray) -> np.ndarray:
     mujoco.mju_axisAngle2Quat(quat, vector / angle if angle else np.array([0.0, 0.0, 1.0]), angle)
     mujoco.mju_quat2Mat(matrix, quat)
     return matrix.reshape(3, 3)
-
-
-# -------------------------------------------------------------------------------------------------------- LIBERO's part
 
 
 def _build(task: Task, assets: Assets, *, seen: bool) -> Any:

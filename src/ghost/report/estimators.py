@@ -141,9 +141,6 @@ def over_pairs(statistic: Callable[[Data, Data], Estimated], show: Show = number
     return compare
 
 
-# ------------------------------------------------------------------------------------------- one experiment's runs
-
-
 def value(cell: Cell, runs: list[Run]) -> Estimate:
     """The value of the only run: for experiments without chance."""
     if len(runs) != 1:
@@ -232,9 +229,6 @@ def millions(cell: Cell, runs: list[Run]) -> Estimate:
     if len(found) != 1:
         raise GhostError(f"{cell['id']}: the runs of {cell['experiment']} count {sorted(found)}, expected one number")
     return number(cell, Estimated(found.pop() / 1e6, len(runs)))
-
-
-# ------------------------------------------------------------------------------------------ two experiments' runs
 
 
 def ratio(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:

@@ -31,9 +31,6 @@ class Estimated(NamedTuple):
     interval: Interval = UNKNOWN
 
 
-# ------------------------------------------------------------------------------------------------ two sets of runs
-
-
 def paired_p(a: Data, b: Data) -> Estimated:
     """p of Student's two-sided paired test. If all pairs are equal, p = 1; if all differences are one number, p = 0."""
     difference = _differences(a, b)
@@ -99,9 +96,6 @@ def holm(p: Data) -> np.ndarray:
     return corrected
 
 
-# -------------------------------------------------------------------------------------------------- one set of runs
-
-
 def student_mean(values: Data) -> Estimated:
     """The mean with Student's interval."""
     mean, n = float(np.mean(values)), len(values)
@@ -128,9 +122,6 @@ def wilson(successes: int, n: int) -> Estimated:
     test = stats.binomtest(successes, n)
     interval = test.proportion_ci(method="wilson")
     return Estimated(float(test.statistic), n, (float(interval.low), float(interval.high)))
-
-
-# ---------------------------------------------------------------------------------------------------------- private
 
 
 def _differences(a: Data, b: Data) -> np.ndarray:

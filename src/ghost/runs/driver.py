@@ -10,8 +10,6 @@ settings) is inherited here. A run that consists of many independent units retur
 With `--part 2 --parts 8` a job does its share of the units and writes no manifest, only the file that `--done` names.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import tyro
 
@@ -59,7 +57,7 @@ class Job:
     folder: Path  # of its runs
 
     @classmethod
-    def open(cls, experiment: str, out: Path, needs: Sequence[Path], reads: Sequence[Path]) -> Job:
+    def open(cls, experiment: str, out: Path, needs: Sequence[Path], reads: Sequence[Path]) -> Self:
         try:
             given = json.loads(experiment)
         except json.JSONDecodeError as error:

@@ -47,8 +47,6 @@ EXPERIMENTS = tuple(
 )
 
 
-# ---------------------------------------------------------------------------------------------- figures and tables
-
 LEARNED: Mapping[str, Any] = {"estimator": "mean", "prefix": "learned/"}
 SPREAD = {**LEARNED, "estimator": "mean_std"}
 LARGEST = {**LEARNED, "estimator": "largest"}

@@ -9,8 +9,6 @@ from ghost.study.declarations import Cell, Experiment, figure
 from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, math, tabulated
 
-# ------------------------------------------------------------------------------------------------------ experiments
-
 FEATURES = "libero_features"
 SEEDS = seeds.SEEDS[:5]
 TASKS = list(range(10))
@@ -76,9 +74,6 @@ EXPERIMENTS = (
     *(_rollout("ensemble_rollout", TRAINED[name], {**ROLLOUT, "ensemble": True}, (0,)) for name in ENSEMBLES),
     *(_rollout("misdirected", TRAINED[name], MISDIRECT, SEEDS[:1]) for name in MISDIRECTED),
 )
-
-
-# -------------------------------------------------------------------------------------------------------- artefacts
 
 
 # Of a row are its rollouts, whose name begins with that of the training.

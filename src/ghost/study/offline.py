@@ -43,9 +43,6 @@ DATA = (
 )
 
 
-# --------------------------------------------------------------------------------------------------------- decoders
-
-
 @dataclass(frozen=True)
 class Decoder:
     """A decoder that is trained on all ten tasks, tested, timed, and compared with Ghost in tab:lightweight."""
@@ -119,9 +116,6 @@ def offline_test(trained: Experiment) -> Experiment:
 
 TRAINED = {d.experiment: training(d.experiment, d.module, {**TRAINING, **d.sizes, **d.losses}) for d in DECODERS}
 EXPERIMENTS = (*DATA, *TRAINED.values(), *map(offline_test, TRAINED.values()))
-
-
-# ----------------------------------------------------------------------------------------------------------- tables
 
 
 def _row(decoder: Decoder) -> Row:

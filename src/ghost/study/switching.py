@@ -33,8 +33,6 @@ def _switching(world: str, module: str, settings: Mapping[str, Any]) -> Experime
     return Experiment(name, "evaluate", f"ghost.evaluations.{module}", settings, AS_TRAINED, needs, uses=uses)
 
 
-# ---------------------------------------------------------------------------------------------------- the Dark Room
-
 DEMOS = {"size": 20, "episodes": 200, "switch_every": 15, "wrong_share": 0.1}
 HISTORIES = {"size": 20, "learners": 300, "epsilon": 0.01, "learning_rate": 1.0, "discount": 0.8}
 PPO = {"discount": 0.9, "trace": 0.95, "clip": 0.2, "value_weight": 0.5, "entropy_weight": 0.01, "growth": 0.5}
@@ -60,8 +58,6 @@ def _to_ghost(agent: str, metric: str, estimator: str, digits: str) -> Cell | No
     baseline = agent in DARK_ROOM.needs and agent != GHOST
     return Cell("", ROOM, metric, agent, estimator, digits, "", ROOM, GHOST) if baseline else None
 
-
-# ------------------------------------------------------------------------------------------------------- Meta-World
 
 BENCHMARKS = {"ml10": 10, "ml45": 45}  # and their training tasks
 RECORDED = {"episodes_per_task": 50, "max_steps": 200, "steps_after_success": 5, "noise": 0.1, "noise_memory": 0.9}

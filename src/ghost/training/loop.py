@@ -262,8 +262,6 @@ class Fit:
         done = min(1.0, self.steps[0].item() / total)
         return t.learning_rate * (t.final_rate + (1 - t.final_rate) * (1 + math.cos(math.pi * done)) / 2)
 
-    # ------------------------------------------------------------------------------------------ going on after a kill
-
     def _save(self) -> None:
         tensors = {
             **{f"model/{name}": value for name, value in self.decoder.state_dict().items()},
