@@ -237,15 +237,17 @@ def lock() -> None:
     write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
 
 
+NAMED = (audit, claims, lint, ready, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
+COMMANDS: dict[str, Callable[..., Any]] = {"list": list_names, **{each.__name__: each for each in NAMED}}
+
+
 def main() -> None:
-    named = (audit, claims, lint, ready, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
-    commands: dict[str, Callable[..., Any]] = {"list": list_names, **{each.__name__: each for each in named}}
     asked = sys.argv[1:]
     if asked in ([], ["audit"]):  # no question: explain the command
         asked.append("--help")
     options = (tyro.conf.FlagCreatePairsOff,)  # no --no-json beside --json
     run = tyro.extras.subcommand_cli_from_dict
-    exit_on_error(lambda: run(commands, prog="ghost", description=DESCRIPTION, args=asked, config=options))
+    exit_on_error(lambda: run(COMMANDS, prog="ghost", description=DESCRIPTION, args=asked, config=options))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def cell(identity, shown, unit="", reduced=False, stand_ins=()):
         "value": None,
         "interval": None,
         "n": 1,
+        "unpaired": [],
         "runs": [],
         "reduced": reduced,
         "stand_ins": list(stand_ins),

@@ -4,7 +4,7 @@ An agent is one module with
 
     TERMS      the names of its losses
     Settings   a frozen dataclass, checked in __post_init__
-    gather     gather(settings, runs, seed) -> the samples that it learns from, for the training loop
+    gather     gather(settings, runs) -> the samples that it learns from, for the training loop
     Decoder    an nn.Module, `Decoder(settings, sizes)`, with
 
         loss_terms(batch, weights, generator) -> {term: scalar}

@@ -44,7 +44,7 @@ class Settings:
         at_least(2, self, "bins")
 
 
-def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
+def gather(settings: Settings, runs: Sequence[Run]) -> Windows:
     """Windows of learning histories."""
     return Windows(runs[0], settings.window, settings.stride)
 

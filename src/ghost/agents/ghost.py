@@ -38,7 +38,7 @@ class Settings:
         positive(self, "dt")
 
 
-def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
+def gather(settings: Settings, runs: Sequence[Run]) -> Windows:
     """Single steps of demonstrations."""
     return Windows(runs[0], length=1, stride=1)
 

@@ -59,7 +59,7 @@ class Settings:
             raise ValueError(f"bins must be 0 or at least 2, got {self.bins}")
 
 
-def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Rollouts | Windows:
+def gather(settings: Settings, runs: Sequence[Run]) -> Rollouts | Windows:
     """Windows of demonstrations where there are any, else its own episodes in the Dark Room."""
     return Windows(runs[0], settings.chunk, settings.chunk) if runs else Rollouts(settings)
 

@@ -31,7 +31,7 @@ class Settings:
         check_history(self)
 
 
-def gather(settings: Settings, runs: Sequence[Run], seed: int) -> Windows:
+def gather(settings: Settings, runs: Sequence[Run]) -> Windows:
     """Windows of demonstrations."""
     return Windows(runs[0], settings.window, settings.stride)
 

@@ -12,7 +12,7 @@ from ghost.training.loop import fit, read_training
 def train_agent(job: Job) -> Plan:
     """Train an agent on demonstrations, on histories or by acting."""
     settings, training = read_training(job)
-    return Plan(lambda unit: fit(job, settings, training, job.module.gather(settings, unit.runs, unit.seed), unit))
+    return Plan(lambda unit: fit(job, settings, training, job.module.gather(settings, unit.runs), unit))
 
 
 if __name__ == "__main__":
