@@ -43,7 +43,6 @@ def test_a_cache_comes_back(manifest):
     assert len(cache) == N
     assert cache.sizes == Sizes(tokens=T, d_token=D, d_state=64, horizon=17, d_action=32)
     assert cache.task_names == ("a", "b")
-    assert cache.stand_ins == ("backbone", "data")
     assert cache.action_mask.dtype == bool
     assert cache.action_mask.sum() == 17
     for name in ("state", "action", "task", "phase", "episode", "timestep"):

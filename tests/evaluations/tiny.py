@@ -34,8 +34,6 @@ def cache() -> FeatureCache:
         timestep=np.arange(n, dtype=np.int64) % 2,
         task_names=TASKS,
         sizes=SIZES,
-        run_id="0",
-        stand_ins=("test",),
         splits={"sample": (np.sort(order[:20]), np.sort(order[20:])), "episode": (np.arange(24), np.arange(24, n))},
         shards=(tokens,),
         samples_per_shard=n,

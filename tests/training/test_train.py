@@ -325,7 +325,7 @@ def test_batches_hold_what_the_cache_holds(features, monkeypatch):
         ({"curriculum_share": 0.5}, "tiny: curriculum_share = 0.5 needs a contrastive weight"),
         ({"distillation": 0.5}, "tiny: needs a feature cache, and a teacher for distillation; got 1"),
         ({"split": "episodes"}, "no split 'episodes'; did you mean episode?"),
-        ({"tasks": ["Move_part"]}, "tiny: no task 'Move_part'; did you mean Move_parts"),
+        ({"tasks": ["Move_part"]}, "no task 'Move_part'; did you mean Move_parts"),
         ({"validation_share": 0.001}, "validation_share = 0.001 of 45 leaves nothing"),
         ({"steps": 0}, "tiny: steps must be at least 1, got 0"),
         ({"learning_rate": 1e30}, "the loss is not finite in epoch 1; try a smaller learning_rate"),

@@ -103,8 +103,6 @@ def synthetic(sizes: Sizes, samples: int) -> FeatureCache:
         timestep=np.zeros(samples, np.int64),
         task_names=tuple(f"task {k}" for k in range(10)),
         sizes=sizes,
-        run_id="none",
-        stand_ins=(),
         splits={},
         shards=(rng.standard_normal((samples, sizes.tokens, sizes.d_token), np.float32).astype(np.float16),),
         samples_per_shard=samples,

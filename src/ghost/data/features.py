@@ -72,8 +72,6 @@ class FeatureCache:
     timestep: np.ndarray  # [N] int64
     task_names: tuple[str, ...]
     sizes: Sizes
-    run_id: str
-    stand_ins: tuple[str, ...]  # of the data set and the backbone, for the records of what is trained on them
     splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
     shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, T, D] float16
     samples_per_shard: int
@@ -110,8 +108,6 @@ class FeatureCache:
             **small,
             task_names=tuple(task_names),
             sizes=sizes,
-            run_id=run.run_id,
-            stand_ins=tuple(run.record()["stand_ins"]),
             splits=splits,
             shards=shards(TOKENS, (sizes.tokens, sizes.d_token), np.float16),
             samples_per_shard=per_shard,
@@ -146,11 +142,16 @@ class FeatureCache:
                 gathered[start:stop] = shards[int(shard[start])][row[start] : row[start] + stop - start]
         return gathered
 
-    def split(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Sample indices (train, test) of the split "episode" or "sample"."""
-        if name not in self.splits:
-            raise GhostError(f"the feature cache has no split {name!r}{did_you_mean(name, self.splits)}")
-        return self.splits[name]
+    def split(self, name: str, tasks: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+        """Sample indices (train, test) of the split "episode" or "sample", of these tasks or of all."""
+        for kind, asked, known in (("split", (name,), self.splits), ("task", tasks, self.task_names)):
+            for wrong in set(asked) - set(known):
+                raise GhostError(f"the feature cache has no {kind} {wrong!r}{did_you_mean(wrong, known)}")
+        train, test = self.splits[name]
+        if tasks:
+            of_tasks = np.isin(self.task, [self.task_names.index(task) for task in tasks])
+            train, test = train[of_tasks[train]], test[of_tasks[test]]
+        return train, test
 
 
 class Shards:

@@ -20,7 +20,6 @@ from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.evaluations.predict import (
     Decoders,
-    chosen,
     device_of,
     only,
     parameters_of,
@@ -42,7 +41,7 @@ class Settings:
 
 def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     decoder = only(decoders)
-    train, test = (chosen(cache, indices, settings.tasks) for indices in cache.split(settings.split))
+    train, test = cache.split(settings.split, settings.tasks)
     predicted = predict(decoder, Samples(cache, test, device_of(decoder)), seed=seed)  # [n, H, d_a]
     progress(1, 1, f"{len(test)} samples")
     truth = cache.action[test]

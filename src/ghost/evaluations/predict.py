@@ -10,7 +10,7 @@ from torch import Tensor
 from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
-from ghost.errors import GhostError, did_you_mean
+from ghost.errors import GhostError
 from ghost.runs.results import Measured
 
 Decoders = Mapping[str, Any]  # trained ones, by the name of their experiment
@@ -41,16 +41,6 @@ def squared_errors(predicted: np.ndarray, cache: FeatureCache, indices: np.ndarr
     """Per sample and real action dimension, averaged over the horizon: [n, 17]."""
     error = predicted[..., cache.action_mask] - cache.action[indices][..., cache.action_mask]
     return np.asarray((error.astype(np.float64) ** 2).mean(axis=1))
-
-
-def chosen(cache: FeatureCache, indices: np.ndarray, tasks: tuple[str, ...]) -> np.ndarray:
-    """The samples that belong to these tasks; all samples when no task is named."""
-    if not tasks:
-        return indices
-    for task in tasks:
-        if task not in cache.task_names:
-            raise GhostError(f"the feature cache has no task {task!r}{did_you_mean(task, cache.task_names)}")
-    return indices[np.isin(cache.task[indices], [cache.task_names.index(task) for task in tasks])]
 
 
 def per_task(cache: FeatureCache, indices: np.ndarray) -> dict[str, np.ndarray]:

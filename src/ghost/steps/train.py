@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ghost.data.features import FeatureCache
 from ghost.data.samples import Samples
-from ghost.errors import GhostError, did_you_mean
+from ghost.errors import GhostError
 from ghost.runs.driver import Job, Plan, main
 from ghost.runs.records import Run
 from ghost.training.checkpoint import load_decoder
@@ -46,14 +46,8 @@ def first_runs(seed: int, needs: Sequence[list[Run]]) -> list[Run]:
 
 
 def choose(cache: FeatureCache, training: Training, name: str) -> np.ndarray:
-    """The training samples of a row, as indices into the cache."""
-    indices, _ = cache.split(training.split)
-    for task in training.tasks:
-        if task not in cache.task_names:
-            raise GhostError(f"{name}: no task {task!r}{did_you_mean(task, cache.task_names)}")
-    if training.tasks:
-        wanted = [cache.task_names.index(task) for task in training.tasks]
-        indices = indices[np.isin(cache.task[indices], wanted)]
+    """The training samples of an experiment, as indices into the cache."""
+    indices, _ = cache.split(training.split, training.tasks)
     if 0 < training.samples < len(indices):
         indices = indices[np.linspace(0, len(indices) - 1, training.samples).round().astype(int)]
     if len(indices) == 0:
