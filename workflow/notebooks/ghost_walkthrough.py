@@ -49,7 +49,7 @@ positions = per_task(cache, test)
 names = list(positions)
 print(f"run {run.run_id}, seed {run.seed}: {sum(p.numel() for p in ghost.parameters()):,} parameters")
 print(f"{len(train)} training and {len(test)} test samples of {len(names)} tasks")
-print(f"stand-ins: {', '.join(cache.stand_ins) or 'none'}")
+print(f"stand-ins: {', '.join(run.record()['stand_ins']) or 'none'}")
 
 # %% [markdown]
 # ## Has it learned anything?
