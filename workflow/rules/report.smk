@@ -87,7 +87,9 @@ rule notebook:
     params:
         # of the wildcards alone: Snakemake does not compare parameters that come from the input
         code=lambda wildcards: code_hash(
-            "ghost.steps.notebook", "ghost.decoders.ghost", *imports(Path(f"workflow/notebooks/{wildcards.notebook}.py"))
+            "ghost.steps.notebook",
+            "ghost.decoders.ghost",
+            *imports(Path(f"workflow/notebooks/{wildcards.notebook}.py")),
         ),
     shell:
         "python -m ghost.runs.warm ghost.steps.notebook --source {input.source:q} --features {input.features:q} --trained {input.trained:q}"
