@@ -121,7 +121,7 @@ ARTEFACTS = (
         "meta_rl",
         (
             "Agent",
-            Column("goal", "Told the goal"),
+            Column("goal", "Knows the goal"),
             Column("past", "Sees its past"),
             Column("latency", "Switch latency", lambda a: Cell("", ROOM, f"{a}/latency", "", "over_episodes", ".1f")),
             Column("reached", "Arrived", lambda a: Cell("", ROOM, f"{a}/reached", "", "success_share")),
