@@ -81,7 +81,6 @@ def test_the_records_say_what_the_features_come_from(project, tiny):
     assert learnt["lock_sha256"] == sha256(project / "requirements.lock")
     assert learnt["stand_ins"] == record["stand_ins"]
     cache = FeatureCache.open(runs / "dual_arm_features/manifest.json")
-    assert cache.run_id == record["run_id"]
     assert cache.predicted_action([0]).shape == (1, 17, 32)
 
 
