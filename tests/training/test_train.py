@@ -18,11 +18,12 @@ from ghost.data.samples import Samples
 from ghost.decoders import ghost, mlp
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
-from ghost.runs.driver import execute
+from ghost.runs.driver import Plan, execute
 from ghost.runs.records import open_runs
+from ghost.runs.results import Outcome
 from ghost.runs.settings import read_settings
 from ghost.steps.train import choose, teach, train
-from ghost.training.checkpoint import load_decoder
+from ghost.training.checkpoint import MODEL, load_decoder, write_tensors
 from ghost.training.loop import Fit, Training
 from trained import declared, write_cache
 
@@ -132,6 +133,21 @@ def test_a_changed_checkpoint_is_refused(features, tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(GhostError, match="sha256 differs"):
         load_decoder(run)
+
+
+@pytest.mark.parametrize("module", ["this", "ghost.libero.film", "ghost.decoders.no_such"])
+def test_a_checkpoint_that_names_another_module_is_refused(tmp_path, module):
+    """It would be imported, and so run."""
+
+    def run(unit):
+        write_tensors(unit.folder / MODEL, {}, {"module": module, "settings": {}, "sizes": {}})
+        return Outcome([], files=(MODEL,))
+
+    execute(lambda job: Plan(run), experiment({}, needs=()), tmp_path / "manifest.json")
+    sys.modules.pop(module, None)
+    with pytest.raises(GhostError, match=f"names the module '{module}', which is no decoder or agent"):
+        load_decoder(open_runs(tmp_path / "manifest.json")[0])
+    assert module not in sys.modules
 
 
 RICH = GHOST | TRAINING | {"dropout": 0.1, "noise": 0.02, "contrastive": 0.2, "basin": 0.01}
