@@ -255,6 +255,21 @@ def test_the_smoke_pdf_is_stamped_on_every_page(project):
         assert "Reduced scale (smoke)" in page.extract_text()
 
 
+def test_a_build_prints_its_own_numbers_beside_another_build(project):
+    """The root's figures and tables belong to the laptop build. Here they are wrong, and TeX could find them."""
+    pdf = project / "data/smoke/paper/ghost.pdf"
+    before = pdf.read_bytes()
+    copied = [*(project / "data/smoke/paper/generated").iterdir(), *(project / "data/smoke/figures").glob("*.pgf")]
+    strangers = [project / path.relative_to(project / "data/smoke") for path in copied]
+    for path in strangers:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(r"\errmessage{this is of another build}")
+    call(project, "snakemake", str(pdf.relative_to(project)), "--forcerun", "typeset", *SMOKE)
+    assert pdf.read_bytes() == before
+    for path in strangers:
+        path.unlink()
+
+
 def test_every_figure_and_table_is_built(project):
     text = "".join(page.extract_text() for page in pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages)
     assert "not built" not in text

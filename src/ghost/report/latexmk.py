@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+import pypdf
+
 from ghost.errors import GhostError
 
 
@@ -17,6 +19,7 @@ def available() -> bool:
 def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Path:
     """Run latexmk on `main` and return the PDF in `scratch`; `search` are the folders of the files that it inputs.
 
+    They come before the folder of `main`, and none is searched below itself: files of another build stay unseen.
     No shell escape, no personal latexmkrc, no clock: the same sources give the same bytes.
     """
     if not available():
@@ -24,7 +27,7 @@ def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Pa
             "no LaTeX on this machine; get it with: apt-get install --no-install-recommends texlive-latex-extra"
             " texlive-publishers texlive-science texlive-pictures latexmk"
         )
-    folders = "".join(f"{folder.resolve()}//:" for folder in (main.parent, *search))
+    folders = "".join(f"{folder.resolve()}:" for folder in (*search, main.parent))
     environment = {
         **os.environ,
         "TEXINPUTS": f".:{folders}",
@@ -39,7 +42,16 @@ def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Pa
     if done.returncode or not pdf.exists():
         log = scratch / f"{main.stem}.log"
         text = log.read_text(errors="replace") if log.exists() else done.stdout.decode(errors="replace")
-        said = re.search(r"^! (.*(?:\n(?!l\.).*){0,6}\nl\.\d+.*)$", text, re.MULTILINE)
+        said = re.search(r"^! (.*(?:\n(?!l\.).*){0,12}\nl\.\d+.*)$", text, re.MULTILINE)
         complaint = " ".join(said[1].split()) if said else " ".join(text.split())[-300:]
         raise GhostError(f"LaTeX failed on {main}: {complaint}")
     return pdf
+
+
+def cells_of(pdf: Path) -> str:
+    """The sha256 of the cells that a PDF of ours was made from, as `ghost.steps.macros` wrote it."""
+    try:
+        information = pypdf.PdfReader(pdf).metadata
+    except pypdf.errors.PyPdfError as error:
+        raise GhostError(f"{pdf} is not a PDF that can be read: {error}") from None
+    return str(information.get("/GhostCells", "unknown")) if information else "unknown"

@@ -1,6 +1,7 @@
 """Typeset the report.
 
-A typed number in its text is refused first (ghost.report.lint), so every number in the PDF has runs behind it.
+A typed number in its text is refused first (ghost.report.lint), so every number in the PDF has runs behind it. The PDF
+names the cells that it was made from. It is kept only if these are the cells of this build.
 """
 
 import tempfile
@@ -9,9 +10,9 @@ from pathlib import Path
 import tyro
 
 from ghost.errors import GhostError, exit_on_error
-from ghost.files import atomic
+from ghost.files import atomic, sha256
 from ghost.report.cells import read_cells
-from ghost.report.latexmk import compile_pdf
+from ghost.report.latexmk import cells_of, compile_pdf
 from ghost.report.lint import lint
 
 
@@ -31,6 +32,9 @@ def typeset(main: Path, figures: Path, generated: Path, cells: Path, out: Path) 
         raise GhostError(f"{complaints[0]}{more}")
     with tempfile.TemporaryDirectory() as folder:
         pdf = compile_pdf(main, Path(folder), search=(generated, figures))
+        made_from, here = cells_of(pdf), sha256(cells)
+        if made_from != here:
+            raise GhostError(f"the PDF was made from cells {made_from[:8]}, this build's {cells} is {here[:8]}")
         with atomic(out) as temporary:
             temporary.write_bytes(pdf.read_bytes())
 
