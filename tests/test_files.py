@@ -64,3 +64,10 @@ def test_confined_refuses_a_link_that_leads_out(tmp_path):
     with pytest.raises(GhostError, match="leads out"):
         confined(tmp_path / "inside", "link/passwd")
     assert confined(tmp_path, "inside") == tmp_path / "inside"
+
+
+def test_confined_refuses_a_name_that_no_file_can_have(tmp_path):
+    (tmp_path / "itself").symlink_to("itself")
+    for name in ("a\0b", "itself/x"):
+        with pytest.raises(GhostError, match="leads out"):
+            confined(tmp_path, name)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ghost.errors import GhostError
+from ghost.forms import require
 
 
 @contextmanager
@@ -42,11 +43,24 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, form: Any = None) -> Any:
+    """The value in a file; of the given form (see ghost.forms), if there is one."""
+    value = parse_json(path.read_bytes(), path)
+    if form is not None:
+        require(value, form, path)
+    return value
+
+
+def parse_json(content: bytes | str, where: object) -> Any:
+    """A JSON value. Text that UTF-8 cannot hold is refused: it could be neither printed nor hashed."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise GhostError(f"{path} is not JSON: {error}") from None
+        text = content if isinstance(content, str) else content.decode()
+        value = json.loads(text)
+        if "\\u" in text:  # half of a pair of surrogates
+            canonical(value).encode()
+    except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no text, and endless integers
+        raise GhostError(f"{where} is not JSON: {error}") from None
+    return value
 
 
 def canonical(value: Any) -> str:
@@ -80,7 +94,11 @@ def link(source: Path, target: Path) -> None:
 def confined(folder: Path, name: str) -> Path:
     """`folder / name`, refused if it would lead out of the folder (names in manifests may come from elsewhere)."""
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except (ValueError, RuntimeError):  # a name with a zero byte, a link that leads to itself
+        inside = False
+    if not inside:
         raise GhostError(f"{name!r} leads out of {folder}: refused")
     return path
 

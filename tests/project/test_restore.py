@@ -11,7 +11,9 @@ import yaml
 
 from conftest import call
 from ghost.errors import GhostError
-from ghost.project.snapshots import record_path, restore
+from ghost.files import read_json, write_json, write_text
+from ghost.project.dvc import find_stage
+from ghost.project.snapshots import KEPT, METADATA, record_path, restore, take
 from test_workflow import AFTER_CELLS, planned
 
 WHO = {"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@t"}
@@ -30,6 +32,76 @@ def test_restore_without_snapshots_says_where_they_come_from(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     with pytest.raises(GhostError, match="no snapshots in nowhere; `dvc pull` brings them"):
         restore(Path("nowhere"))
+
+
+@pytest.fixture
+def pulled(root, tmp_path, monkeypatch) -> Path:
+    """A snapshot of one stage, with a file that it lists: what `dvc pull` brings."""
+    for name in ("config", "workflow/schemas"):
+        shutil.copytree(root / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    stage = find_stage("run_switch_speed")
+    (target,) = stage.targets
+    write_text(Path(target), "{}")
+    write_json(record_path(target), dict.fromkeys(KEPT) | RECORD)
+    take(stage)
+    shutil.rmtree(METADATA)
+    return Path(stage.snapshot)
+
+
+def test_a_snapshot_is_verified_and_its_records_come_back(pulled):
+    assert restore(pulled.parent).startswith("1 files verified, 1 of them known to Snakemake again; no snapshot of ")
+    target = "data/laptop/runs/switch_speed/manifest.json"
+    assert read_json(record_path(target)).items() >= {**RECORD, "incomplete": False}.items()
+
+
+RECORD = {"rule": "simulate", "input": [], "log": [], "params": [], "record_format_version": 6}
+TARGET = "data/laptop/runs/switch_speed/manifest.json"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.update(files={}), f"has no sha256 of {TARGET}, which it records"),
+        (lambda s: s.update(records={}), "does not record what run_switch_speed makes"),
+        (lambda s: s["records"].update({"README.md": s["records"][TARGET]}), "does not record what run_switch_speed"),
+        (lambda s: s.update(stage="run_dwell_time"), "'run_dwell_time' is not its stage"),
+        (lambda s: s.update(stage="../x"), r"'\.\./x' is not its stage"),
+        (lambda s: s.update(stage=7), "stage must be text, got 7"),
+        (lambda s: s["files"].update({"/etc/hostname": "0" * 64}), "must be the name of a file inside its folder"),
+        (lambda s: s["files"].update({"../x": "0" * 64}), "must be the name of a file inside its folder"),
+        (lambda s: s["files"].update({"config/laptop.yaml": "0" * 64}), "is no file of run_switch_speed"),
+        (lambda s: s["files"].update({TARGET: None}), "must be a sha256, got None"),
+        (lambda s: s["files"].update({TARGET: "0" * 64}), "sha256 differs"),
+        (lambda s: s["records"].update({TARGET: []}), "must be an object"),
+        (lambda s: s["records"][TARGET].update(input=7), "input must be a list, got 7"),
+        (lambda s: s["records"][TARGET].pop("params"), "must be an object with rule"),
+    ],
+)
+def test_a_snapshot_that_is_not_right_restores_nothing(pulled, change, message):
+    snapshot = read_json(pulled)
+    change(snapshot)
+    write_json(pulled, snapshot)
+    with pytest.raises(GhostError, match=message):
+        restore(pulled.parent)
+    assert not METADATA.exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "7", '{"files": {}}', "\0"])
+def test_a_file_that_is_no_snapshot_is_one_line(pulled, content):
+    pulled.write_text(content)
+    with pytest.raises(GhostError, match=r"is not JSON|must be an object"):
+        restore(pulled.parent)
+
+
+def test_a_link_out_of_the_tree_is_neither_hashed_nor_restored(pulled, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret"
+    elsewhere.write_text("{}")
+    Path(TARGET).unlink()
+    Path(TARGET).symlink_to(elsewhere)
+    for read in (lambda: restore(pulled.parent), lambda: take(find_stage("run_switch_speed"))):
+        with pytest.raises(GhostError, match="leads out of"):
+            read()
 
 
 @pytest.fixture(scope="module")

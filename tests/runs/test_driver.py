@@ -10,6 +10,7 @@ import pytest
 
 from conftest import ROOT, call, declaration, make_runs
 from ghost.errors import GhostError
+from ghost.files import read_json, write_json
 from ghost.runs.driver import Plan, Split, execute, paired
 from ghost.runs.records import open_runs
 from ghost.runs.results import Measured, Outcome
@@ -90,6 +91,61 @@ def test_runs_that_a_pull_brought_are_not_done_again(manifest):
     assert done == [1, 2, 2, 3]  # the damaged one and the new one
     assert runs[0].record() == record
     assert [run.value("all", "loss") for run in runs] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record.update(outputs=[]),
+        lambda record: record.update(outputs={"../../../../secret": record["outputs"]["measured.csv"]}),
+        lambda record: record.update(outputs={"measured.csv": {}}),
+        lambda record: record.pop("wall_s"),
+        lambda record: record.update(stand_ins=None),
+    ],
+)
+def test_a_run_that_a_pull_brought_with_a_wrong_record_is_done_again(manifest, change):
+    outcome = lambda seed: Outcome([Measured("all", "loss", seed)])  # noqa: E731
+    make_runs(manifest, outcome, seeds=[1])
+    shutil.rmtree(manifest.parents[2] / "units")
+    path = manifest.parent / "seed1/run.json"
+    record = read_json(path)
+    change(record)
+    write_json(path, record)
+    (run,) = make_runs(manifest, outcome, seeds=[1])
+    assert run.record()["outputs"].keys() == {"measured.csv", "arrays.safetensors"}
+
+
+def test_a_folder_of_a_run_that_leads_elsewhere_deletes_nothing_there(manifest, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/letter").write_text("dear")
+    manifest.parent.mkdir(parents=True)
+    (manifest.parent / "seed1").symlink_to(tmp_path / "home")
+    with pytest.raises(GhostError, match="'seed1' leads out of"):
+        make_runs(manifest, nothing, seeds=[1])
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["letter"]
+
+
+@pytest.mark.parametrize("name", ["a,b", "line\u2028break", 'new\n"line"'])
+def test_names_of_units_come_back_from_a_pull_whatever_they_hold(manifest, name):
+    def split(job):
+        return Plan(lambda unit: Split({name: 1}, lambda folder, item: Made(item), lambda kept: Outcome([])))
+
+    for _ in range(2):
+        execute(split, json.dumps(declaration(seeds=[1])), manifest)
+        units = manifest.parents[2] / "units"
+        (listing,) = (units / "simulate").glob("*/arrays.safetensors")
+        kept = read_json(units / f"simulate/{listing.parent.name}.json")
+        assert [line[0] for line in kept["value"]["units"]] == [name]
+        shutil.rmtree(units)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b'"', b"", b"unit\n"])
+def test_a_list_of_units_that_is_none_is_one_line(manifest, content):
+    make_runs(manifest, nothing, seeds=[1])
+    shutil.rmtree(manifest.parents[2] / "units")
+    (manifest.parent / "seed1/units.csv").write_bytes(content)
+    with pytest.raises(GhostError, match="is no list of units"):
+        make_runs(manifest, nothing, seeds=[1])
 
 
 def test_an_edited_file_of_a_run_is_mended_when_the_step_runs_again(manifest):

@@ -130,18 +130,78 @@ def test_a_manifest_cannot_lead_out_of_its_folder(tiny_manifest, tmp_path):
         }
 
     edit(tiny_manifest, escape)
-    run = records.open_runs(tiny_manifest)[0]
-    with pytest.raises(GhostError, match="leads out of"):
-        run._read("../../../secret")
+    with pytest.raises(GhostError, match=r"the name of a file inside its folder, got 'seed7/\.\./"):
+        records.open_runs(tiny_manifest)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": "7/../../elsewhere"}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"seed": 7.0}, "seed must be a whole number"),
+        ({"seed": 8}, "lists seed 8 twice|is no file of seed8"),
+        ({"run_id": "../0123456789abc"}, r"run_id must be like \[0-9a-f\]\{16\}"),
+        ({"run_id": 7}, "run_id must be like"),
+        ({"files": ["seed7/measured.csv"]}, "files must be an object"),
+        ({"files": {"/etc/passwd": "0" * 64}}, "must be the name of a file inside"),
+        ({"files": {"seed7/a\0b": "0" * 64}}, "must be the name of a file inside"),
+        ({"files": {"seed8/measured.csv": "0" * 64}}, "is no file of seed7"),
+        ({"files": {"seed7/measured.csv": "0"}}, "must be a sha256, got '0'"),
+    ],
+)
+def test_a_manifest_with_a_wrong_value_is_refused(tiny_manifest, change, message):
+    edit(tiny_manifest, lambda manifest: manifest["runs"][0].update(change))
+    with pytest.raises(GhostError, match=message):
+        records.open_runs(tiny_manifest)
+
+
+@pytest.mark.parametrize("strange", ["line\u2028break", "next\u0085line", 'quote " and, comma', "new\nline", "\x1c"])
+def test_measured_values_keep_their_names_whatever_they_hold(tmp_path, strange):
+    (run, _) = make_runs(tmp_path / "m/manifest.json", lambda seed: Outcome([Measured(strange, "loss", 0.5, 3)]))
+    assert run.measured() == [Measured(strange, "loss", 0.5, 3)]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"condition,metric\na,b\n", b"condition,metric,value,n\na,b,c,1\n", b'"', b"a,b,c,d\n\0\n"]
+)
+def test_measured_values_that_are_none_are_one_line(tiny_manifest, content):
+    (tiny_manifest.parent / "seed7/measured.csv").write_bytes(content)
+    right = hashlib.sha256(content).hexdigest()
+    edit(tiny_manifest, lambda manifest: manifest["runs"][0]["files"].update({"seed7/measured.csv": right}))
+    with pytest.raises(GhostError, match=r"measured\.csv has a line that is no value"):
+        records.open_runs(tiny_manifest)[0].measured()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r.update(stand_ins="none"),
+        lambda r: r.update(inputs=[]),
+        lambda r: r["outputs"].update({"../x": {"sha256": "0" * 64}}),
+        lambda r: r["code"].update(files={"ghost/cli.py": "0" * 64}),
+        lambda r: r.update(seed=-1),
+    ],
+)
+def test_a_record_with_a_wrong_value_is_refused(tiny_manifest, change):
+    edit(tiny_manifest.parent / "seed7/run.json", change)
+    with pytest.raises(GhostError, match=r"run\.json: .* must be "):
+        records.open_runs(tiny_manifest)[0].record()
 
 
 def test_a_corrupt_manifest_is_one_line(tiny_manifest):
     tiny_manifest.write_text("{")
     with pytest.raises(GhostError, match="is not JSON"):
         records.open_runs(tiny_manifest)
-    tiny_manifest.write_text('{"runs": [{}]}')
-    with pytest.raises(GhostError, match="not a manifest"):
-        records.open_runs(tiny_manifest)
+    for text in ('{"runs": [{}]}', "[]", "7", '{"cells": 3}', '{"runs": null}'):
+        tiny_manifest.write_text(text)
+        with pytest.raises(GhostError, match=r"not a manifest of runs: .* must be"):
+            records.open_runs(tiny_manifest)
+    for text in ("[" * 100_000, '{"runs": ' + "9" * 5000 + "}", '{"runs": "\\ud800"}', "\udcff"):
+        tiny_manifest.write_bytes(text.encode(errors="surrogateescape"))
+        with pytest.raises(GhostError, match="is not JSON"):
+            records.open_runs(tiny_manifest)
 
 
 def test_a_run_that_fails_leaves_no_manifest(tmp_path):

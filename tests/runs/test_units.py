@@ -90,3 +90,21 @@ def test_the_address_depends_on_content_and_not_on_order():
 def test_processes_return_results_in_order():
     assert list(run_all(abs, [-3, -2, -1], 2)) == [3, 2, 1]
     assert list(run_all(lambda x: os.getpid(), [1], 2)) == [os.getpid()]  # one item needs no process
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"files": {"../x": {"sha256": "0"}}}', '{"files": 3}'])
+def test_a_listing_that_is_none_is_done_again(store, content):
+    work, seed = Work(), {"seed": 1}
+    kept = store.find_or_do("episode", seed, work)
+    (store.folder / "episode" / f"{kept.address}.json").write_text(content)
+    assert store.find_or_do("episode", seed, work).new
+
+
+def test_a_unit_that_leads_elsewhere_deletes_nothing_there(store, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/letter").write_text("dear")
+    (store.folder / "episode").mkdir(parents=True)
+    (store.folder / "episode" / address_of({"seed": 1})).symlink_to(tmp_path / "home")
+    with pytest.raises(GhostError, match="leads out of"):
+        store.find_or_do("episode", {"seed": 1}, Work())
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["letter"]

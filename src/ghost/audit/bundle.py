@@ -13,7 +13,8 @@ from pathlib import Path
 from ghost.audit.build import Build
 from ghost.audit.crate import crate
 from ghost.errors import GhostError
-from ghost.files import atomic, sha256
+from ghost.files import atomic, confined, sha256
+from ghost.runs.records import MANIFEST, MEASURED
 from ghost.study.builds import Config
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
@@ -26,7 +27,7 @@ def bundle(config: Config, out: Path) -> str:
     build = Build.open(config)
     if not build.cells:
         raise GhostError(f"{config.data}/cells.jsonl has no cells")
-    files = {str(path): sha256(path) for path in sorted(set(_files(build)))}
+    files = {str(path): sha256(confined(Path(), str(path))) for path in sorted(set(_files(build)))}
     metadata = json.dumps(crate(build, files), indent=1, ensure_ascii=False).encode()
     checksums = "".join(f"{digest}  {name}\n" for name, digest in files.items()).encode()
     with atomic(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -48,7 +49,7 @@ def _files(build: Build) -> Iterator[Path]:
     for runs in build.manifests.values():
         for run in runs:
             folder = run.folder / f"seed{run.seed}"
-            yield from (run.folder / "manifest.json", folder / "run.json", folder / "measured.csv")
+            yield from (run.folder / MANIFEST, folder / "run.json", run.path(MEASURED))
     yield from (path for name in (*CODE, f"config/{config.scale}.yaml") if (path := Path(name)).exists())
     for name, pattern in CODE_FOLDERS:
         yield from sorted(Path(name).rglob(pattern))

@@ -26,7 +26,7 @@ BOOKKEEPING = "ghost.runs"
 def module_path(module: str) -> Path | None:
     """The file of `ghost.a.b`, or None when there is no such module of ours."""
     parts = module.split(".")
-    if parts[0] != "ghost":
+    if parts[0] != "ghost" or not all(part.isidentifier() for part in parts):
         return None
     stem = ROOT.joinpath(*parts[1:])
     return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)

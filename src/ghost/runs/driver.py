@@ -10,7 +10,9 @@ settings) is inherited here. A run that consists of many independent units retur
 With `--part 2 --parts 8` a job does its share of the units and writes no manifest, only the file that `--done` names.
 """
 
+import csv
 import importlib
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,10 +25,11 @@ import tyro
 
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import confined, hashes, link, read_json, sha256, write_json, write_text
+from ghost.forms import has_form
 from ghost.runs.circumstances import circumstances
 from ghost.runs.code import ROOT, code_hash, file_hash, module_path, sources
 from ghost.runs.progress import Progress
-from ghost.runs.records import LOCK, Run, check_record, identity, open_runs, write_outcome
+from ghost.runs.records import LOCK, RECORDED, Run, check_record, identity, open_runs, write_outcome
 from ghost.runs.results import Outcome
 from ghost.runs.settings import read_settings
 from ghost.runs.units import ENTRY, Kept, Made, Store, address_of, run_all, workers
@@ -209,7 +212,7 @@ class Driver:
 
     def record(self, seed: int) -> dict[str, Any]:
         """Find or do a run, show it in the experiment's folder, and return its entry of the manifest."""
-        record, folder = self.declared(seed), self.job.folder / f"seed{seed}"
+        record, folder = self.declared(seed), confined(self.job.folder, f"seed{seed}")
         kept = self.find(record) or self.job.store.do(self.job.step, identity(record), partial(self.work, seed, record))
         records = [run.record() for run in self.plan.inputs(seed, self.job.needs)]
         own = {getattr(self.job.module, "STAND_IN", ""), *self.plan.stand_ins, *kept.value["stand_ins"]} - {""}
@@ -227,7 +230,7 @@ class Driver:
         _show(kept, folder)
         write_json(folder / RECORD, record)
         if kept.value["units"]:
-            write_text(folder / UNITS, "".join(f"{','.join(line)}\n" for line in (UNIT, *kept.value["units"])))
+            write_text(folder / UNITS, _units_text(kept.value["units"]))
         files = {f"{folder.name}/{name}": entry["sha256"] for name, entry in kept.files.items()}
         return {"run_id": kept.address, "seed": seed, "files": files}
 
@@ -238,17 +241,18 @@ class Driver:
         if found is not None or not (folder / RECORD).is_file():
             return found
         there = read_json(folder / RECORD)
-        files = there.get("outputs", {})
-        right = all((folder / name).is_file() and sha256(folder / name) == files[name]["sha256"] for name in files)
-        if there.get("run_id") != address_of(known) or not files or not right:
+        if not has_form(there, RECORDED) or there["run_id"] != address_of(known) or not there["outputs"]:
             return None
-        for name in files:
-            link(confined(folder, name), store.folder / self.job.step / there["run_id"] / name)
-        lines = (folder / UNITS).read_text(encoding="utf-8").splitlines()[1:] if (folder / UNITS).is_file() else []
+        files = {confined(folder, name): entry.get("sha256") for name, entry in there["outputs"].items()}
+        if not all(path.is_file() and sha256(path) == expected for path, expected in files.items()):
+            return None
+        for path in files:
+            link(path, store.folder / self.job.step / there["run_id"] / path.relative_to(folder))
+        lines = _read_units(confined(folder, UNITS)) if (folder / UNITS).is_file() else []
         around = {key: there[key] for key in there.keys() - record.keys() - {*DERIVED, *ENTRY}}
-        value = {"stand_ins": there["stand_ins"], "circumstances": around, "units": [line.split(",") for line in lines]}
+        value = {"stand_ins": there["stand_ins"], "circumstances": around, "units": lines}
         times = {key: there[key] for key in ("start", "wall_s", "cpu_s")}
-        return store.keep(self.job.step, known, {"value": value, "files": files, **times})
+        return store.keep(self.job.step, known, {"value": value, "files": there["outputs"], **times})
 
     def work(self, seed: int, record: Mapping[str, Any], folder: Path) -> Made:
         """Do a run: the work of its unit."""
@@ -306,6 +310,23 @@ def _inherited(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for record in records
         for key, value in record["reduced"].items()
     }
+
+
+def _units_text(units: Sequence[Sequence[str]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows((UNIT, *units))
+    return text.getvalue()
+
+
+def _read_units(path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as lines:
+            head, *units = csv.reader(lines, strict=True)
+    except (ValueError, csv.Error) as error:
+        raise GhostError(f"{path} is no list of units: {error}") from None
+    if any(len(line) != len(UNIT) for line in (head, *units)):
+        raise GhostError(f"{path} is no list of units: every line has {', '.join(UNIT)}")
+    return units
 
 
 def _show(kept: Kept, folder: Path) -> None:

@@ -20,6 +20,7 @@ is not part of it either.
 
 import csv
 import hashlib
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from safetensors.numpy import save as save_safetensors
 
 from ghost.errors import GhostError
 from ghost.files import atomic, canonical, confined, read_json, sha256
+from ghost.forms import COUNT, NAME, SHA256, require
 from ghost.runs.code import ROOT
 from ghost.runs.results import Measured, Outcome
 from ghost.runs.units import address_of
@@ -43,7 +45,14 @@ IDENTITY = ("experiment", "step", "module", "settings", "seed", "inputs", "code"
 FIELDS = (*IDENTITY, "scale", "reduced", "stand_ins", "run_id", "outputs", "host", "start", "command")
 MANIFEST, MEASURED, ARRAYS = "manifest.json", "measured.csv", "arrays.safetensors"
 DIFFERS = "is not the file that its manifest lists (sha256 differs); run the step again"
-SHA256 = re.compile(r"[0-9a-f]{64}")
+RUN_ID = re.compile(r"[0-9a-f]{16}")
+LISTED = {"runs": [{"run_id": RUN_ID, "seed": COUNT, "files": {NAME: SHA256}}]}  # the form of a manifest
+RECORDED = {  # the form of a record
+    **dict.fromkeys(("experiment", "step", "module", "lock_sha256", "scale", "start"), str),
+    **dict.fromkeys(("settings", "facts", "reduced"), dict),
+    **{"inputs": {str: dict}, "outputs": {NAME: dict}, "code": {"sha256": str, "files": {str: dict}}},
+    **{"seed": COUNT, "run_id": RUN_ID, "stand_ins": [str], "wall_s": float, "cpu_s": float},
+}
 
 
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,6 +67,7 @@ def check_record(record: Mapping[str, Any], where: Path) -> None:
     missing = [key for key in FIELDS if key not in record]
     if missing:
         raise GhostError(f"{where}: the record lacks {', '.join(missing)}")
+    require(record, RECORDED, where)
     if not record["code"]["files"]:
         raise GhostError(f"{where}: the record names no source file")
     files = {**record["inputs"], **record["outputs"], **record["code"]["files"]}
@@ -102,7 +112,7 @@ class Run:
 
     def record(self) -> dict[str, Any]:
         path = self.folder / f"seed{self.seed}" / "run.json"
-        record: dict[str, Any] = read_json(path)
+        record: dict[str, Any] = read_json(path, dict)
         check_record(record, path)
         if record["run_id"] != self.run_id:
             raise GhostError(f"{path}: run {record['run_id']}, but the manifest lists {self.run_id} there")
@@ -113,8 +123,11 @@ class Run:
 
     @cached_property
     def _measured(self) -> list[Measured]:
-        lines = csv.DictReader(self._read(MEASURED).decode().splitlines())
-        return [Measured(line["condition"], line["metric"], float(line["value"]), int(line["n"])) for line in lines]
+        try:
+            lines = csv.DictReader(io.StringIO(self._read(MEASURED).decode(), newline=""), strict=True)
+            return [Measured(line["condition"], line["metric"], float(line["value"]), int(line["n"])) for line in lines]
+        except (ValueError, KeyError, TypeError, csv.Error) as error:
+            raise GhostError(f"{self.folder}/seed{self.seed}/{MEASURED} has a line that is no value: {error}") from None
 
     def value(self, condition: str, metric: str) -> float:
         """One measured value; nan where the run has none (a goal that was never reached)."""
@@ -160,7 +173,13 @@ class Run:
 def open_runs(manifest: Path) -> list[Run]:
     """The runs that a manifest lists, in the order of its experiment's seeds."""
     listing = read_json(manifest)
-    try:
-        return [Run(manifest.parent, run["run_id"], run["seed"], run["files"]) for run in listing["runs"]]
-    except (KeyError, TypeError):
-        raise GhostError(f"{manifest} is not a manifest of runs") from None
+    require(listing, LISTED, f"{manifest} is not a manifest of runs")
+    listed = listing["runs"]
+    runs = [Run(manifest.parent, run["run_id"], run["seed"], run["files"]) for run in listed]
+    for number, run in enumerate(runs):
+        if any(run.seed == other.seed for other in runs[:number]):
+            raise GhostError(f"{manifest} lists seed {run.seed} twice")
+        wrong = [name for name in run.files if not name.startswith(f"seed{run.seed}/")]
+        if wrong:
+            raise GhostError(f"{manifest}: {wrong[0]!r} is no file of seed{run.seed}")
+    return runs

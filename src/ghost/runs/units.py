@@ -24,10 +24,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ghost.files import canonical, confined, hashes, read_json, sha256, write_json
+from ghost.forms import NAME, SHA256, has_form
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 ENTRY = ("value", "files", "start", "wall_s", "cpu_s")
+KEPT = {"value": object, "files": {NAME: {"sha256": SHA256}}, "start": str, "wall_s": float, "cpu_s": float}
 Hashes = Mapping[str, Mapping[str, str]]  # file -> {sha256, md5}
 
 
@@ -66,10 +68,12 @@ class Store:
     def find(self, kind: str, determined_by: Mapping[str, Any]) -> Kept | None:
         """A finished unit, if it is there and each of its files is still the same."""
         address = address_of(determined_by)
-        listing, folder = self.folder / kind / f"{address}.json", self.folder / kind / address
+        listing, folder = self.folder / kind / f"{address}.json", self.place(kind, address)
         if not listing.is_file():
             return None
         entry = read_json(listing)
+        if not has_form(entry, KEPT):
+            return None
         for name, known in entry["files"].items():
             path = confined(folder, name)
             if not path.is_file() or sha256(path) != known["sha256"]:
@@ -78,7 +82,7 @@ class Store:
 
     def do(self, kind: str, determined_by: Mapping[str, Any], work: Callable[[Path], Made]) -> Kept:
         """Do a unit. `work` receives the folder for its files."""
-        folder = self.folder / kind / address_of(determined_by)
+        folder = self.place(kind, address_of(determined_by))
         start, start_s, start_cpu_s = datetime.now(UTC), time.monotonic(), time.process_time()
         made = work(folder)
         known = made.hashes or {}
@@ -99,7 +103,11 @@ class Store:
         """Call a unit finished whose files are in its folder."""
         address = address_of(determined_by)
         write_json(self.folder / kind / f"{address}.json", {"determined_by": determined_by, **entry})
-        return Kept(address, folder=self.folder / kind / address, new=True, **entry)
+        return Kept(address, folder=self.place(kind, address), new=True, **entry)
+
+    def place(self, kind: str, address: str) -> Path:
+        """The folder of a unit's files. Files are deleted there, so a link that leads elsewhere is refused."""
+        return confined(self.folder, f"{kind}/{address}")
 
 
 def address_of(determined_by: Mapping[str, Any]) -> str:
