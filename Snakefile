@@ -11,8 +11,9 @@ from snakemake.utils import min_version
 from ghost.study import builds as settings
 from ghost.runs import warm
 from ghost.errors import GhostError
-from ghost.study import ARTEFACTS
+from ghost.study import ARTEFACTS, buildable
 from ghost.files import canonical, sha256
+from ghost.report.inventory import outputs
 from ghost.report.latexmk import available
 from ghost.runs.code import code_hash, imports
 
@@ -36,7 +37,8 @@ if scale.backbone == "groot" and not CONDA:
         raise WorkflowError(str(error)) from None
 
 TEX = available()
-BUILT = {artefact.stage: artefact for artefact in ARTEFACTS if artefact.step and (TEX or artefact.step != "draw")}
+BUILT = {artefact.stage: artefact for artefact in buildable(tex=TEX)}
+OUTPUTS = outputs(scale, tex=TEX)
 LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in ("plot", "draw", "tabulate")}
 
 
@@ -57,6 +59,7 @@ localrules:
     typeset,
     audit,
     notebook,
+    inventory,
     bench,
     all,
 
@@ -76,9 +79,5 @@ include: "workflow/rules/bench.smk"
 rule all:
     default_target: True
     input:
-        expand(scale.figures / "{label}.pdf", label=LABELS["plot"] + LABELS["draw"]),
-        expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
-        scale.data / "results.csv",
-        scale.data / "audit.html",
-        scale.data / "notebooks/ghost_walkthrough.html",
-        scale.pdf if TEX else [],
+        OUTPUTS,
+        scale.inventory,

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ghost.data.results import Measured, Outcome
 from ghost.runs.driver import Plan, execute
 from ghost.runs.records import Run, open_runs
-from ghost.runs.results import Measured, Outcome
 
 ROOT = Path(__file__).parents[1]
 SMOKE = ("--config", "scale=smoke")
@@ -30,6 +30,7 @@ TOGETHER = (
     "tests/test_new_decoder.py",
     "tests/audit/test_bundle.py",
     "tests/audit/test_verify.py",
+    "tests/audit/test_forgery.py",
 )
 
 
@@ -152,6 +153,7 @@ def declaration(name: str = "tiny", **changes: Any) -> dict[str, Any]:
         "seeds": [7, 8],
         "needs": [],
         "reduced": {},
+        "stand_ins": [],
         **changes,
     }
 

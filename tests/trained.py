@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import numpy as np
 
 from conftest import declaration
 from ghost.data.features import INDEX
+from ghost.data.results import Outcome
 from ghost.files import write_json
 from ghost.runs.driver import Plan, Unit, execute
-from ghost.runs.results import Outcome
 from ghost.steps.cache_features import cache_features
 from ghost.steps.make_demos import make_demos
 from ghost.steps.train import train
+from ghost.study import DECLARED, groot
 
+KNOWN = (*DECLARED, *groot.replaced(DECLARED, backbone="groot", checkpoint={}, demos="recorded").experiments)
 SEEDS = [42, 123]
 DEMOS = {
     "episodes": 40,
@@ -48,11 +51,13 @@ WIDTHS = {"hidden": 8, "d_context": 4, "d_latent": 4}
 
 
 def declared(name: str, step: str, module: str, settings: dict, seeds: list[int], needs: list[str]) -> str:
-    """An experiment as steps receive it."""
+    """An experiment as steps receive it. It stands in for what the study says of its module."""
     modules = [f"ghost.steps.{step}", module]
+    alike = [experiment for experiment in KNOWN if (experiment.step, experiment.module) == (step, module)]
+    stand_ins = [asdict(stand_in) for experiment in alike[:1] for stand_in in experiment.stand_ins]
     return json.dumps(
         {"name": name, "step": step, "module": module, "modules": modules, "settings": settings, "seeds": seeds}
-        | {"needs": needs, "scale": "smoke", "reduced": {}}
+        | {"needs": needs, "scale": "smoke", "reduced": {}, "stand_ins": stand_ins}
     )
 
 
@@ -70,8 +75,9 @@ def write_cache(
         write_json(unit.folder / INDEX, {**index, "samples_per_shard": per_shard, "shards": names})
         return Outcome([], arrays, (INDEX, *names))
 
-    given = declaration("features", settings={}, **{"seeds": [7], **changes})
-    execute(lambda job: Plan(run, stand_ins=("data", "backbone")), json.dumps(given), manifest)
+    stand_ins = [{"of": "data"}, {"of": "backbone"}]
+    given = declaration("features", settings={}, stand_ins=stand_ins, **{"seeds": [7], **changes})
+    execute(lambda job: Plan(run), json.dumps(given), manifest)
     return manifest
 
 

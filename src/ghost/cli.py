@@ -55,6 +55,10 @@ def audit(
     commit: str = "",
     file: str = "",
     verify: bool = False,
+    repair: bool = False,
+    signers: Path = Path("config/allowed_signers"),
+    rerun: str = "",
+    sample: int = 3,
     diff: tuple[Path, Path] | None = None,
     json: bool = False,
 ) -> int:
@@ -72,14 +76,22 @@ def audit(
         file: list what rests on the runs that read, wrote or executed this file, given by its path or the beginning of
             its sha256.
         verify: hash every file, compute every cell again, compare with the text of the PDF; exit code 1 on a problem.
+        repair: verify, and remove the outputs that are wrong; `snakemake all` then makes them anew.
+        signers: with --verify: the people whose signature under the build counts (see `ghost seal`).
+        rerun: run again what is behind this cell, or the run whose id begins like this, and compare; exit code 1 if
+            something differs.
+        sample: how many runs --rerun draws from those behind a cell.
         diff: compare two builds, such as data/laptop here and in another checkout; list the cells that differ, and why.
         json: print the answer as JSON.
     """
     from ghost.audit.affected import Query
-    from ghost.audit.answer import answer
+    from ghost.audit.answer import Verification, answer
 
     query = Query(run, seed, host, gpu, commit, file)
-    text, code = answer(_config(scale), cell, query, full=full, verify=verify, diff=diff, json=json)
+    verification = Verification(repair, signers) if verify or repair else None
+    text, code = answer(
+        _config(scale), cell, query, verification, full=full, rerun=rerun, sample=sample, diff=diff, json=json
+    )
     print(text)
     return code
 
@@ -141,6 +153,21 @@ def glance(scale: Scale = "laptop") -> None:
     from ghost.report.glance import glance as write_glance
 
     write_glance(_config(scale))
+
+
+def seal(key: Path = Path("~/.ssh/id_ed25519"), scale: Scale = "laptop") -> int:
+    """Sign a build with an ssh key, if it verifies. What is signed is its inventory: the sha256 of every file.
+
+    Args:
+        key: the private key, or a public one whose private half the ssh agent has.
+    """
+    from ghost.audit.seal import seal as sign
+    from ghost.audit.verify import ALL, report, verify
+
+    config = _config(scale)
+    problems = verify(config, [part for part in ALL if part != "seal"])
+    print(report(problems) if problems else sign(config.inventory, key.expanduser()))
+    return 1 if problems else 0
 
 
 def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> None:
@@ -237,7 +264,7 @@ def lock() -> None:
     write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
 
 
-NAMED = (audit, claims, lint, ready, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
+NAMED = (audit, claims, lint, ready, seal, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
 COMMANDS: dict[str, Callable[..., Any]] = {"list": list_names, **{each.__name__: each for each in NAMED}}
 
 

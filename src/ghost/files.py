@@ -39,8 +39,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
+    write_text(path, json_text(value))
+
+
+def json_text(value: Any) -> str:
     """Indented, sorted, with a last newline: stable bytes that people can diff."""
-    write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path, form: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from safetensors.numpy import save
 
 from ghost.files import canonical, read_json, write_json
 from ghost.runs.code import file_hash, module_path
-from ghost.runs.records import identity, open_runs
+from ghost.runs.records import digest, identity, open_runs
 from ghost.runs.units import address_of
 from ghost.study.builds import Config, load
 
@@ -83,6 +84,7 @@ def write_run(
         **changed,
     }
     record["run_id"] = address_of(identity(record))
+    record["sha256"] = digest(record)
     write_json(folder / "run.json", record)
     files = {f"seed{seed}/{name}": entry["sha256"] for name, entry in outputs.items()}
     listed = read_json(manifest)["runs"] if manifest.exists() else []
@@ -91,6 +93,22 @@ def write_run(
     ]
     write_json(manifest, {"experiment": experiment, "scale": config.scale, "runs": listed})
     return str(record["run_id"])
+
+
+def forge(manifest: Path, seed: int, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change a record as somebody would who knows how it is made: id, digest and manifest follow."""
+    path = manifest.parent / f"seed{seed}" / "run.json"
+    record = read_json(path)
+    change(record)
+    record["run_id"] = address_of(identity(record))
+    record["sha256"] = digest(record)
+    write_json(path, record)
+    listing = read_json(manifest)
+    for run in listing["runs"]:
+        if run["seed"] == seed:
+            run["run_id"] = record["run_id"]
+            run["files"] = {f"seed{seed}/{name}": entry["sha256"] for name, entry in record["outputs"].items()}
+    write_json(manifest, listing)
 
 
 def _input(config: Config, name: str) -> dict[str, str]:

@@ -9,14 +9,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import chromium
-from small_build import small_build, write_paper
+from small_build import forge, small_build, write_paper
 
 from ghost.audit.lookup import display, lookup
 from ghost.errors import GhostError
-from ghost.files import read_json, write_json
 from ghost.report.appendix import anchor
-from ghost.runs.records import identity, open_runs
-from ghost.runs.units import address_of
+from ghost.runs.records import open_runs
 from ghost.steps.audit import audit
 from ghost.study.builds import load
 from ghost.study.declarations import Artefact, Cell
@@ -49,14 +47,7 @@ def cell(runs, **changes):
 
 def hostile(manifest, text):
     """Put a text into a record, its id made anew as an attacker would."""
-    path = manifest.parent / "seed7/run.json"
-    record = read_json(path)
-    record["host"] = record["settings"]["note"] = text
-    record["run_id"] = address_of(identity(record))
-    write_json(path, record)
-    listing = read_json(manifest)
-    listing["runs"][0]["run_id"] = record["run_id"]
-    write_json(manifest, listing)
+    forge(manifest, 7, lambda record: record.update(host=text, settings={**record["settings"], "note": text}))
 
 
 ATTACK = '</script><script>window.hit=1</script>"><img src=x onerror="window.hit=2">${window.hit=3}'

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from small_build import OFFLINE, SEEDS, small_build, write_run
 
@@ -24,9 +27,10 @@ def evaluate(config, **changed) -> None:
 
 
 def said(config) -> list[str]:
-    """Problems of that run, but for its code, of which the record names one file."""
-    found = [problem for problem in verify(config, ("runs",)) if problem.where == RECORD]
-    return [f"{problem.kind}: {problem.says}" for problem in found if "its code" not in problem.says]
+    """Problems of that run, but for its code, environment, commit and marks, which are made up."""
+    found = [problem for problem in verify(config, ("runs",)) if problem.where == RECORD and problem.kind != "marks"]
+    made_up = ("is stale: its code", "is stale: its environment", "names the commit")
+    return [f"{problem.kind}: {problem.says}" for problem in found if not problem.says.startswith(made_up)]
 
 
 def test_a_run_whose_inputs_are_there_has_no_problem(config):
@@ -55,7 +59,11 @@ def test_an_input_that_is_gone(config):
 def test_a_plain_file_that_changed_or_is_gone(config, tmp_path):
     read = tmp_path / "read.csv"
     read.write_text("1")
-    evaluate(config, inputs={"read.csv": hashes(read)})
+    inputs = read_json(Path(RECORD))["inputs"] | {"read.csv": hashes(read)}
+    evaluate(config, inputs=inputs)
+    assert said(config) == ["inputs: used read.csv, which the study does not name"]
+    reading = [replace(e, reads=("read.csv",)) if e.name == "cvae_offline" else e for e in config.experiments]
+    config = replace(config, experiments=tuple(reading))
     assert said(config) == []
     read.write_text("2")
     (found,) = said(config)
@@ -71,6 +79,12 @@ def test_another_step_module_or_setting(config):
         " the study has evaluate with ghost.evaluations.offline",
         "inputs: is stale: split changed in the study or the configuration",
     ]
+
+
+def test_a_run_that_hides_what_it_used(config):
+    """Without its inputs a run would lose the marks that it inherits."""
+    evaluate(config, inputs={})
+    assert said(config) == ["inputs: used runs of nothing; the study has dual_arm_features, cvae"]
 
 
 def test_a_record_of_another_seed(config):

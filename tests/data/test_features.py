@@ -3,10 +3,10 @@ import pytest
 
 from conftest import make_runs
 from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shard
+from ghost.data.results import Outcome
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.runs.records import Run
-from ghost.runs.results import Outcome
 from trained import write_cache
 
 N, T, D = 23, 3, 4

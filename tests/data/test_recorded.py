@@ -6,6 +6,7 @@ import pytest
 from ghost.data.lerobot import LeRobotDataset
 from ghost.data.lerobot_writer import Recording
 from ghost.data.recorded import Settings, make
+from ghost.data.results import Measured
 from ghost.errors import GhostError
 from ghost.files import read_json
 from lerobot_v2 import write_version
@@ -55,7 +56,7 @@ def test_values_are_normalised_and_the_rest_is_kept(tmp_path, source):
     files = {str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert set(outcome.files) == files
     assert not any("stats" in name for name in files)  # of raw values
-    assert outcome.stand_ins == ("dual-arm data set",)  # three episodes are not the paper's
+    assert Measured("all", "episodes", 3) in outcome.measured  # by which the study knows that they are not the paper's
     original = LeRobotDataset.open(source).episode(0).action  # the source is as it was
     np.testing.assert_array_equal(original, recordings()[0].columns["action"])
 

@@ -30,7 +30,7 @@ def tree(tmp_path):
 def test_a_path_comes_first_and_records_have_its_hash(tree, monkeypatch):
     monkeypatch.setenv("GHOST_LIBERO_ASSETS", str(tree))
     found = assets.find_assets()
-    assert (found.folder, found.stand_ins) == (tree.resolve(), [])
+    assert (found.folder, found.primitive) == (tree.resolve(), False)
     before = found.facts["libero_assets"]
     (tree / THINGS[0].path).write_text("another mesh")
     assets.tree_hash.cache_clear()
@@ -49,7 +49,7 @@ def test_then_what_is_installed_then_the_primitives(tree, tmp_path, monkeypatch)
     monkeypatch.delenv("GHOST_LIBERO_ASSETS", raising=False)
     monkeypatch.setattr(assets, "package_folder", lambda: tmp_path / "package")
     found = assets.find_assets()
-    assert (found.stand_ins, found.facts) == (["LIBERO assets"], {"libero_assets": "primitives"})
+    assert (found.primitive, found.facts) == (True, {"libero_assets": "primitives"})
     (tmp_path / "package/assets").mkdir(parents=True)
     assert assets.find_assets() == assets.Assets(tmp_path / "package/assets", primitive=False)
 

@@ -5,11 +5,11 @@ import pytest
 import scipy.stats
 
 from conftest import make_runs
+from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.report import estimators
 from ghost.report.statistics import wilson
 from ghost.runs.records import open_runs
-from ghost.runs.results import Measured, Outcome
 from ghost.steps.summarize import correct, summarize_cell
 
 
@@ -103,9 +103,9 @@ def test_settings_runs_curves_and_modules(tiny_manifest):
 
 
 def test_a_cell_names_its_runs_and_what_is_to_be_said_against_it(tmp_path):
-    outcome = Outcome([Measured("train", "loss", 1.0)], stand_ins=("backbone",))
-    reduced = {"epochs": {"here": 3, "paper": 9}}
-    runs = make_runs(tmp_path / "r/manifest.json", lambda seed: outcome, reduced=reduced)
+    outcome = Outcome([Measured("train", "loss", 1.0)])
+    marked = {"reduced": {"epochs": {"here": 3, "paper": 9}}, "stand_ins": [{"of": "backbone"}]}
+    runs = make_runs(tmp_path / "r/manifest.json", lambda seed: outcome, **marked)
     made = summarize_cell(cell("mean"), runs)
     assert made["runs"] == [run.run_id for run in runs]
     assert made["reduced"] is True

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from ghost.data.features import Sizes
+from ghost.data.results import Measured, Outcome
 from ghost.decoders import ghost, ghost_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.runs.driver import Plan, execute
-from ghost.runs.results import Measured, Outcome
 from ghost.training import export
 from ghost.training.checkpoint import save_decoder
 from trained import declared

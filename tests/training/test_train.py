@@ -14,13 +14,13 @@ import torch
 
 from conftest import ROOT, call
 from ghost.data.features import FeatureCache
+from ghost.data.results import Outcome
 from ghost.data.samples import Samples
 from ghost.decoders import ghost, mlp
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.runs.driver import Plan, execute
 from ghost.runs.records import open_runs
-from ghost.runs.results import Outcome
 from ghost.runs.settings import read_settings
 from ghost.steps.train import choose, teach, train
 from ghost.training.checkpoint import MODEL, load_decoder, write_tensors

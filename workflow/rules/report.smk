@@ -116,3 +116,21 @@ rule audit:
     shell:
         "python -m ghost.runs.warm ghost.steps.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"
         " --figures {input.figures:q} --out {output.page:q} > {log:q} 2>&1"
+
+
+# The sha256 of all of the above, which `ghost audit --verify` compares and `ghost seal` signs.
+rule inventory:
+    input:
+        files=OUTPUTS,
+        manifests=MANIFESTS,
+    output:
+        inventory=scale.inventory,
+    log:
+        f"logs/{scale.scale}/inventory.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_hash("ghost.steps.inventory"),
+    shell:
+        "python -m ghost.runs.warm ghost.steps.inventory --files {input.files:q} --manifests {input.manifests:q}"
+        " --out {output.inventory:q} > {log:q} 2>&1"

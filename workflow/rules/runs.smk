@@ -1,18 +1,14 @@
 # Runs: an experiment -> one run per seed, listed in its manifest. One rule per step, all of one shape: each step receives
 # its experiment as JSON and the manifests of the experiments that it needs.
 
-# Another lock is another environment, so it reruns what ran in it.
-LOCKS = {
-    False: sha256(Path(workflow.basedir) / "requirements.lock"),
-    True: sha256(Path(workflow.basedir) / "workflow/envs/groot.lock"),
-}
-
 # An experiment of GR00T's runs in an environment of its own: conda's with `--sdm conda`, else that of its interpreter.
 
 
 def python(experiment):
-    if scale.libero_assets and scale.in_libero(experiment):
-        return f"GHOST_LIBERO_ASSETS={shlex.quote(scale.libero_assets)} python -m ghost.runs.warm"
+    if variables := scale.environment(experiment):
+        return " ".join(
+            [*(f"{name}={shlex.quote(value)}" for name, value in variables.items()), "python -m ghost.runs.warm"]
+        )
     return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.runs.warm"
 
 
@@ -53,7 +49,10 @@ for step in sorted({row.step for row in scale.experiments}):
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
             reads=lambda wildcards, input: " ".join(["--reads", *input.reads]) if input.reads else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
-            lock=lambda wildcards: LOCKS[scale.in_groot(wildcards.experiment)],
+            # another lock is another environment
+            locks=lambda wildcards: [
+                sha256(Path(workflow.basedir) / lock) for lock in scale.locks(wildcards.experiment)
+            ],
         shell:
             "OMP_NUM_THREADS={threads} {params.python} ghost.steps.{params.step} --experiment {params.experiment:q} {params.needs}"
             " {params.reads} --out {output.manifest:q} > {log:q} 2>&1"

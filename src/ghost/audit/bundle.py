@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ghost.audit.build import Build
 from ghost.audit.crate import crate
+from ghost.data.results import MEASURED
 from ghost.errors import GhostError
 from ghost.files import atomic, confined, sha256
-from ghost.runs.records import MANIFEST, MEASURED
+from ghost.runs.records import MANIFEST
 from ghost.study.builds import Config
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold

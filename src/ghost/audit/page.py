@@ -38,6 +38,10 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
     """The page as HTML, with the figures as PNG inside."""
     runs = {run.run_id: run for run in listed}
     records = {run_id: run.record() for run_id, run in runs.items()}
+    touched: dict[str, list[str]] = {run_id: [] for run_id in runs}
+    for name, cell in cells.items():
+        for run_id in cell["runs"]:
+            touched.get(run_id, []).append(name)
     script = (HERE / "page.js").read_text(encoding="utf-8")
     data = {
         "scale": scale,
@@ -58,7 +62,7 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
         # what the page shows before any script runs, and to those who run none
         cells=data["cells"],
         runs=data["runs"],
-        touched={run_id: [name for name, cell in cells.items() if run_id in cell["runs"]] for run_id in runs},
+        touched=touched,
         anchor=anchor,
     )
 

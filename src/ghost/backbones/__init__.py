@@ -1,7 +1,6 @@
 """A backbone turns the observations of a time step into the tokens of a frozen vision-language model. Its module has
 
     Settings   a frozen dataclass with at least `tokens` (T) and `d_token` (D), read from the experiment's settings
-    STAND_IN   what the backbone stands in for, as records carry it; empty for the real thing
     start(settings, sizes, runs) -> Backbone
 
 The backbone must fit the `sizes` of a sample. `runs` are the runs that it needs beside the demonstrations.

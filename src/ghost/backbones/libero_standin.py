@@ -24,7 +24,6 @@ from ghost.libero.tasks import ROWS, TASKS, THINGS, Goal
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
-STAND_IN = "GR00T N1.5 backbone"
 SCALES_M = (0.01, 0.03, 0.1, 0.3)
 OFFSET = 3 * (1 + len(SCALES_M))  # an offset, written at all scales
 PART = 2 * OFFSET + 3 + 6 + 3 + 2  # of one part of a task

@@ -23,7 +23,6 @@ from ghost.data.features import Sizes
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
-STAND_IN = "GR00T N1.5 backbone"
 SCENE = {"object": 3, "target": 3, "distractors": 6, "hands": 6, "grippers": 2, "lighting": 2}  # columns, their widths
 THINGS = 6  # object, target, two distractors, two hands
 PLACES = 16  # kinds of rooms that it can tell apart

@@ -18,10 +18,10 @@ import numpy as np
 
 from ghost.benches import Pair, Place, interleaved, resident_mb
 from ghost.data.features import INDEX, SMALL, TOKENS, Encoded, FeatureCache, Sizes, shard_lengths, write_shard
+from ghost.data.results import Outcome
 from ghost.files import link, write_json
 from ghost.runs.driver import Plan, Unit, execute
 from ghost.runs.records import MANIFEST
-from ghost.runs.results import Outcome
 
 MODULE = "ghost.benches.cache"
 SIZES = Sizes(64, 2048, 64, 17, 32)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ghost.data.results import Measured, Outcome
 from ghost.environments.dark_room import Rules, scaled, shortest_way
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, below_one
 
 

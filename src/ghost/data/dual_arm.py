@@ -29,11 +29,10 @@ import numpy as np
 
 from ghost.data.lerobot import ACTION, LIMITS, STATE
 from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.results import Measured, Outcome
 from ghost.files import write_json
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least, at_least_one, not_negative
 
-STAND_IN = "dual-arm data set"
 FOLDER = "dataset"  # below the run's folder
 
 ARM = (*range(7), *range(8, 15))  # action dimensions, also those of the state

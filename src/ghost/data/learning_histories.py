@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ghost.data.results import Measured, Outcome
 from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, scaled
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, below_one
 
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])  # [9, 2]

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ghost.data.results import Measured, Outcome
 from ghost.data.trajectories import pack
 from ghost.environments.metaworld import World, check_benchmark, features, tasks
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 
 REWARD_SCALE = 0.1

@@ -16,14 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ghost.data.dual_arm import FOLDER, TASKS
-from ghost.data.dual_arm import STAND_IN as DATA_SET
 from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset
 from ghost.data.lerobot_writer import write_parquet
+from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.files import confined, link, write_json
-from ghost.runs.results import Measured, Outcome
 
-EPISODES = 2196  # of the paper's
 META = ("info.json", "modality.json", "tasks.jsonl", "tasks.parquet", "episodes.jsonl", "episodes/**/*.parquet")
 
 
@@ -55,11 +53,15 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     write_json(root / LIMITS, {"state": raw[STATE], "action": raw[ACTION]})
 
     steps = dataset.lengths()
-    measured = [Measured("all", "episodes", len(dataset)), Measured("all", "steps", float(steps.sum()))]
+    published = {task.name for task in TASKS}
+    measured = [
+        Measured("all", "episodes", len(dataset)),
+        Measured("all", "steps", float(steps.sum())),
+        Measured("all", "published_tasks", len(published) if set(dataset.tasks.values()) == published else 0),
+    ]
     files = [str(path.relative_to(source)) for path in (*tables, *videos, *meta)]
-    published = len(dataset) == EPISODES and set(dataset.tasks.values()) == {task.name for task in TASKS}
     names = tuple(f"{FOLDER}/{name}" for name in (*files, LIMITS))
-    return Outcome(measured, files=names, stand_ins=() if published else (DATA_SET,))
+    return Outcome(measured, files=names)
 
 
 def _columns(tables: Iterable[Path], name: str) -> Iterable[np.ndarray]:

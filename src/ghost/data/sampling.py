@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ghost.data.lerobot import LeRobotDataset
+from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.runs.records import Run
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 from ghost.runs.units import Hashes
 

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Measured, Outcome
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
 from ghost.dynamics.integrators import rollout
 from ghost.evaluations.predict import Decoders, device_of, gather, only, per_task
 from ghost.evaluations.switching import embed
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import not_negative
 
 

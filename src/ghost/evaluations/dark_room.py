@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ghost.data.results import Measured, Outcome
 from ghost.data.trajectories import Seen
 from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, scaled, shortest_way
 from ghost.evaluations.predict import Decoders, parameters_of
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 
 FEATURES = False  # it reads no feature cache

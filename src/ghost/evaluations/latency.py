@@ -23,9 +23,9 @@ import torch
 from torch import Tensor, nn
 
 from ghost.data.features import FeatureCache, Sizes
+from ghost.data.results import Measured, Outcome
 from ghost.decoders.contract import Batch
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, not_negative
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)

@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.metrics import silhouette_score
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Measured, Outcome
 from ghost.data.samples import Samples
 from ghost.evaluations.predict import Decoders, device_of, gather, only, parameters_of, predict, squared_errors
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 
 

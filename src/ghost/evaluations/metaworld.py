@@ -22,11 +22,11 @@ import numpy as np
 import torch
 
 from ghost.data.metaworld_demos import REWARD_SCALE
+from ghost.data.results import Measured, Outcome
 from ghost.data.trajectories import Seen
 from ghost.environments.metaworld import World, check_benchmark, features, tasks
 from ghost.evaluations.predict import Decoders, parameters_of
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 
 FEATURES = False  # it reads no feature cache

@@ -17,6 +17,7 @@ import numpy as np
 
 from ghost.data.dual_arm import ARM, GRIPPER, LIFT
 from ghost.data.features import FeatureCache
+from ghost.data.results import Measured, Outcome
 from ghost.data.samples import Samples
 from ghost.evaluations.predict import (
     Decoders,
@@ -28,7 +29,6 @@ from ghost.evaluations.predict import (
     squared_errors,
 )
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 
 KINDS = {"arm_mse": ARM, "gripper_mse": GRIPPER, "lift_mse": LIFT}
 

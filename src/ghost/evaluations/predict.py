@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Measured
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
-from ghost.runs.results import Measured
 
 Decoders = Mapping[str, Any]  # trained ones, by the name of their experiment
 

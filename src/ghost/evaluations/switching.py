@@ -26,11 +26,11 @@ from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Measured, Outcome
 from ghost.data.samples import Samples
 from ghost.evaluations.offline import task_means
 from ghost.evaluations.predict import Decoders, device_of, gather, per_task, predict, squared_errors
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least, at_least_one
 
 

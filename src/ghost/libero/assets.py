@@ -22,17 +22,12 @@ from ghost.runs.code import code_hash
 
 VARIABLE = "GHOST_LIBERO_ASSETS"
 HUB, ON_HUB = "hub", "lerobot/libero-assets"
-STAND_IN = "LIBERO assets"  # as records carry it
 
 
 @dataclass(frozen=True)
 class Assets:
     folder: Path
     primitive: bool
-
-    @property
-    def stand_ins(self) -> list[str]:
-        return [STAND_IN] if self.primitive else []
 
     @property
     def facts(self) -> dict[str, str]:

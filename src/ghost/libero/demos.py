@@ -16,6 +16,7 @@ import numpy as np
 
 from ghost.data.lerobot import ACTION
 from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.files import atomic
 from ghost.libero.assets import Assets, find_assets
@@ -23,11 +24,9 @@ from ghost.libero.environment import CAMERAS, Environment, environment
 from ghost.libero.experts import expert
 from ghost.libero.tasks import TASKS
 from ghost.runs.driver import Split
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one
 from ghost.runs.units import Kept, Made
 
-STAND_IN = "LIBERO demonstrations"
 TRAINING_STATES = 40  # of the 50 official init states
 FPS = 20
 world = find_assets  # records have their facts

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Measured
 from ghost.libero.assets import Assets
 from ghost.libero.demos import TRAINING_STATES
 from ghost.libero.environment import REST, Environment, environment
 from ghost.libero.experts import PHASES
 from ghost.libero.policy import Policy
 from ghost.libero.tasks import TASKS
-from ghost.runs.results import Measured
 from ghost.runs.settings import at_least_one
 
 HELD_OUT_STATES = 10

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ghost.data.results import Measured
 from ghost.errors import GhostError
 from ghost.report import statistics
 from ghost.report.statistics import Data, Estimated, Interval
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.records import Run
-from ghost.runs.results import Measured
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,10 @@ def trials(cell: Cell, runs: list[Run]) -> Estimate:
 
 def setting(cell: Cell, runs: list[Run]) -> Estimate:
     """A setting that the runs had, so that not even a step size is typed into the text."""
-    found = runs[0].record()["settings"][cell["metric"]]
+    settings = runs[0].record()["settings"]
+    if cell["metric"] not in settings:
+        raise GhostError(f"{cell['id']}: {runs[0].name} has no setting {cell['metric']!r}")
+    found = settings[cell["metric"]]
     if isinstance(found, list):
         return Estimate(", ".join(format(item, cell["digits"]) for item in found), None, len(found))
     return Estimate(format(found, cell["digits"]), float(found), len(runs))

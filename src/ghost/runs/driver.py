@@ -23,24 +23,20 @@ from typing import Any, Self
 
 import tyro
 
+from ghost.data.results import MEASURED, Outcome, read_measured, write_outcome
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import confined, hashes, link, read_json, sha256, write_json, write_text
-from ghost.forms import has_form
 from ghost.runs.circumstances import circumstances
 from ghost.runs.code import ROOT, code_hash, file_hash, module_path, sources
+from ghost.runs.marks import StandIn, marks
 from ghost.runs.progress import Progress
-from ghost.runs.records import LOCK, RECORDED, Run, check_record, identity, open_runs, write_outcome
-from ghost.runs.results import Outcome
+from ghost.runs.records import LOCK, RECORD, UNITS, Run, check_record, digest, identity, open_runs
 from ghost.runs.settings import read_settings
 from ghost.runs.units import ENTRY, Kept, Made, Store, address_of, run_all, workers
 
-RECORD, UNITS, UNIT = (
-    "run.json",
-    "units.csv",
-    ("unit", "address", "start", "wall_s"),
-)  # when each unit of a run was done
-DERIVED = ("run_id", "stand_ins", "reduced", "outputs")  # fields of a record that follow from others
-DECLARED = ("name", "step", "module", "modules", "scale", "settings", "seeds", "needs", "reduced")
+UNIT = ("unit", "address", "start", "wall_s")  # when each unit of a run was done
+DERIVED = ("run_id", "stand_ins", "reduced", "outputs", "sha256")  # fields of a record that follow from others
+DECLARED = ("name", "step", "module", "modules", "scale", "settings", "seeds", "needs", "reduced", "stand_ins")
 
 
 @dataclass(frozen=True)
@@ -55,6 +51,7 @@ class Job:
     settings: Mapping[str, Any]
     seeds: list[int]
     reduced: Mapping[str, Any]  # settings that are smaller than the paper's
+    stand_ins: list[StandIn]
     needs: Sequence[list[Run]]  # the runs of each experiment that it needs, in the order of the study
     reads: tuple[Path, ...]  # files of the repository that it reads
     folder: Path  # of its runs
@@ -72,7 +69,11 @@ class Job:
             raise GhostError(f"--experiment: {given['module']!r} is not a module of this project")
         if len(given["needs"]) != len(needs):
             raise GhostError(f"{given['name']} needs {len(given['needs'])} manifests, --needs names {len(needs)}")
-        given |= {"module": importlib.import_module(given["module"]), "needs": [open_runs(path) for path in needs]}
+        given |= {
+            "module": importlib.import_module(given["module"]),
+            "needs": [open_runs(path) for path in needs],
+            "stand_ins": [StandIn(**each) for each in given["stand_ins"]],
+        }
         return cls(**{key: given[key] for key in DECLARED}, reads=tuple(reads), folder=out.parent)
 
     @property
@@ -136,7 +137,6 @@ class Plan:
     run: Callable[[Unit], Outcome | Split]
     inputs: Callable[[int, Sequence[list[Run]]], list[Run]] = paired
     facts: Mapping[str, Any] = field(default_factory=dict)  # what else determines the runs: hashes of weights, assets
-    stand_ins: tuple[str, ...] = ()
     lock: Path = LOCK  # pins the environment
 
 
@@ -215,17 +215,18 @@ class Driver:
         record, folder = self.declared(seed), confined(self.job.folder, f"seed{seed}")
         kept = self.find(record) or self.job.store.do(self.job.step, identity(record), partial(self.work, seed, record))
         records = [run.record() for run in self.plan.inputs(seed, self.job.needs)]
-        own = {getattr(self.job.module, "STAND_IN", ""), *self.plan.stand_ins, *kept.value["stand_ins"]} - {""}
+        measured = read_measured((kept.folder / MEASURED).read_bytes(), MEASURED)
+        values = {f"{m.condition}/{m.metric}": m.value for m in measured}
         record |= {
             "run_id": kept.address,
-            "stand_ins": sorted(own.union(*(other["stand_ins"] for other in records))),
-            "reduced": {**_inherited(records), **self.job.reduced},
+            **marks(self.job.stand_ins, self.job.reduced, self.plan.facts, values, records),
             "outputs": kept.files,
             "start": kept.start,
             "wall_s": kept.wall_s,
             "cpu_s": kept.cpu_s,
             **kept.value["circumstances"],
         }
+        record["sha256"] = digest(record)
         check_record(record, folder / RECORD)
         _show(kept, folder)
         write_json(folder / RECORD, record)
@@ -236,21 +237,27 @@ class Driver:
 
     def find(self, record: Mapping[str, Any]) -> Kept | None:
         """A finished run: among the units, or in its folder, as after `dvc pull`; then it becomes a unit again."""
-        store, known, folder = self.job.store, identity(record), self.job.folder / f"seed{record['seed']}"
-        found = store.find(self.job.step, known)
+        found, folder = self.job.store.find(self.job.step, identity(record)), self.job.folder / f"seed{record['seed']}"
         if found is not None or not (folder / RECORD).is_file():
             return found
-        there = read_json(folder / RECORD)
-        if not has_form(there, RECORDED) or there["run_id"] != address_of(known) or not there["outputs"]:
+        try:
+            return self.adopt(record, folder)
+        except GhostError:  # it is damaged: do it again
             return None
-        files = {confined(folder, name): entry.get("sha256") for name, entry in there["outputs"].items()}
-        if not all(path.is_file() and sha256(path) == expected for path, expected in files.items()):
+
+    def adopt(self, record: Mapping[str, Any], folder: Path) -> Kept | None:
+        """The run in a folder as a unit, if it is the one that is wanted and whole."""
+        store, known, there = self.job.store, identity(record), read_json(folder / RECORD, dict)
+        check_record(there, folder / RECORD)
+        files = {confined(folder, name): entry["sha256"] for name, entry in there["outputs"].items()}
+        right = all(path.is_file() and sha256(path) == expected for path, expected in files.items())
+        if there["run_id"] != address_of(known) or not files or not right:
             return None
         for path in files:
             link(path, store.folder / self.job.step / there["run_id"] / path.relative_to(folder))
         lines = _read_units(confined(folder, UNITS)) if (folder / UNITS).is_file() else []
         around = {key: there[key] for key in there.keys() - record.keys() - {*DERIVED, *ENTRY}}
-        value = {"stand_ins": there["stand_ins"], "circumstances": around, "units": lines}
+        value = {"circumstances": around, "units": lines}
         times = {key: there[key] for key in ("start", "wall_s", "cpu_s")}
         return store.keep(self.job.step, known, {"value": value, "files": there["outputs"], **times})
 
@@ -264,7 +271,7 @@ class Driver:
             units = [
                 (name, kept.address, kept.start, str(kept.wall_s)) for name, kept in zip(split.items, made, strict=True)
             ]
-        value = {"stand_ins": list(outcome.stand_ins), "circumstances": circumstances(), "units": units}
+        value = {"circumstances": circumstances(), "units": units}
         return Made(value, write_outcome(folder, outcome), outcome.hashes)
 
     def do_items(self, split: Split, record: Mapping[str, Any], items: Mapping[str, Any]) -> list[Kept]:
@@ -301,15 +308,6 @@ class Driver:
 
 def _do_item(store: Store, kind: str, alike: Mapping[str, Any], work: Callable[[Path, Any], Made], item: Any) -> Kept:
     return store.find_or_do(kind, {**alike, "item": item}, lambda folder: work(folder, item))
-
-
-def _inherited(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is reduced in the inputs: a test of a small model is a reduced test, whatever its own size."""
-    return {
-        key if "." in key else f"{record['experiment']}.{key}": value
-        for record in records
-        for key, value in record["reduced"].items()
-    }
 
 
 def _units_text(units: Sequence[Sequence[str]]) -> str:

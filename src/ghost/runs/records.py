@@ -15,12 +15,10 @@ it when they are opened.
 The run id is the address of what determines the result: experiment, step, module, settings, seed, the content of the
 inputs, code, environment and, where weights or assets come from elsewhere, their hashes (`facts`). Host, times and
 outputs are not part of it, so the same run has the same id on a laptop and on a cluster. How many other seeds there are
-is not part of it either.
+is not part of it either. The record's own sha256 is over all of its fields, host and times included.
 """
 
-import csv
 import hashlib
-import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,21 +27,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_safetensors
-from safetensors.numpy import save as save_safetensors
 
+from ghost.data.results import ARRAYS, MEASURED, Measured, read_arrays, read_measured
 from ghost.errors import GhostError
-from ghost.files import atomic, canonical, confined, read_json, sha256
+from ghost.files import canonical, confined, read_json, sha256
 from ghost.forms import COUNT, NAME, SHA256, require
 from ghost.runs.code import ROOT
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.units import address_of
 
 LOCK = ROOT.parents[1] / "requirements.lock"
 IDENTITY = ("experiment", "step", "module", "settings", "seed", "inputs", "code", "lock_sha256", "facts")
-FIELDS = (*IDENTITY, "scale", "reduced", "stand_ins", "run_id", "outputs", "host", "start", "command")
-MANIFEST, MEASURED, ARRAYS = "manifest.json", "measured.csv", "arrays.safetensors"
+FIELDS = (*IDENTITY, "scale", "reduced", "stand_ins", "run_id", "outputs", "host", "start", "command", "sha256")
+MANIFEST, RECORD, UNITS = "manifest.json", "run.json", "units.csv"
 DIFFERS = "is not the file that its manifest lists (sha256 differs); run the step again"
 RUN_ID = re.compile(r"[0-9a-f]{16}")
 LISTED = {"runs": [{"run_id": RUN_ID, "seed": COUNT, "files": {NAME: SHA256}}]}  # the form of a manifest
@@ -51,7 +46,7 @@ RECORDED = {  # the form of a record
     **dict.fromkeys(("experiment", "step", "module", "lock_sha256", "scale", "start"), str),
     **dict.fromkeys(("settings", "facts", "reduced"), dict),
     **{"inputs": {str: dict}, "outputs": {NAME: dict}, "code": {"sha256": str, "files": {str: dict}}},
-    **{"seed": COUNT, "run_id": RUN_ID, "stand_ins": [str], "wall_s": float, "cpu_s": float},
+    **{"seed": COUNT, "run_id": RUN_ID, "sha256": SHA256, "stand_ins": [str], "wall_s": float, "cpu_s": float},
 }
 
 
@@ -62,8 +57,13 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**chosen, "inputs": inputs, "code": record["code"]["sha256"]}
 
 
+def digest(record: Mapping[str, Any]) -> str:
+    """The sha256 of a record's other fields."""
+    return hashlib.sha256(canonical({**record, "sha256": None}).encode()).hexdigest()
+
+
 def check_record(record: Mapping[str, Any], where: Path) -> None:
-    """Refuse a record that cannot answer for its numbers: a missing field, a file without its hash, a wrong id."""
+    """Refuse a record that cannot answer for its numbers: a missing field, a file without its hash, an edited field."""
     missing = [key for key in FIELDS if key not in record]
     if missing:
         raise GhostError(f"{where}: the record lacks {', '.join(missing)}")
@@ -77,18 +77,8 @@ def check_record(record: Mapping[str, Any], where: Path) -> None:
     run_id = address_of(identity(record))
     if record["run_id"] != run_id:
         raise GhostError(f"{where}: the run id {record['run_id']} is not that of its content ({run_id})")
-
-
-def write_outcome(folder: Path, outcome: Outcome) -> tuple[str, ...]:
-    """Write measured values and arrays; returns the names of all files of the run."""
-    with atomic(folder / MEASURED) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["condition", "metric", "value", "n"])
-        writer.writerows([m.condition, m.metric, repr(float(m.value)), m.n] for m in outcome.measured)
-    with atomic(folder / ARRAYS) as temporary:
-        # save_file would map the file with the owner's permissions only; the bytes are small enough for memory
-        temporary.write_bytes(save_safetensors({k: np.ascontiguousarray(v) for k, v in outcome.arrays.items()}))
-    return (MEASURED, ARRAYS, *outcome.files)
+    if record["sha256"] != digest(record):
+        raise GhostError(f"{where}: the record was edited: its sha256 is not that of its fields")
 
 
 @dataclass(frozen=True)
@@ -111,23 +101,25 @@ class Run:
         return hashlib.sha256(canonical(dict(self.files)).encode()).hexdigest()
 
     def record(self) -> dict[str, Any]:
-        path = self.folder / f"seed{self.seed}" / "run.json"
+        path = self.folder / f"seed{self.seed}" / RECORD
         record: dict[str, Any] = read_json(path, dict)
         check_record(record, path)
         if record["run_id"] != self.run_id:
             raise GhostError(f"{path}: run {record['run_id']}, but the manifest lists {self.run_id} there")
         return record
 
+    @cached_property
+    def marks(self) -> tuple[bool, tuple[str, ...]]:
+        """Whether its settings or those of its inputs are reduced, and what it stands in for."""
+        record = self.record()
+        return bool(record["reduced"]), tuple(record["stand_ins"])
+
     def measured(self) -> list[Measured]:
         return self._measured
 
     @cached_property
     def _measured(self) -> list[Measured]:
-        try:
-            lines = csv.DictReader(io.StringIO(self._read(MEASURED).decode(), newline=""), strict=True)
-            return [Measured(line["condition"], line["metric"], float(line["value"]), int(line["n"])) for line in lines]
-        except (ValueError, KeyError, TypeError, csv.Error) as error:
-            raise GhostError(f"{self.folder}/seed{self.seed}/{MEASURED} has a line that is no value: {error}") from None
+        return read_measured(self._read(MEASURED), f"{self.folder}/seed{self.seed}/{MEASURED}")
 
     def value(self, condition: str, metric: str) -> float:
         """One measured value; nan where the run has none (a goal that was never reached)."""
@@ -137,10 +129,7 @@ class Run:
         return found[0]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        try:
-            return dict(load_safetensors(self._read(ARRAYS)))
-        except SafetensorError as error:
-            raise GhostError(f"{self.folder}/seed{self.seed}/{ARRAYS}: {error}") from None
+        return read_arrays(self._read(ARRAYS), f"{self.folder}/seed{self.seed}/{ARRAYS}")
 
     def path(self, name: str) -> Path:
         """A file of the run, verified."""
@@ -176,9 +165,9 @@ def open_runs(manifest: Path) -> list[Run]:
     require(listing, LISTED, f"{manifest} is not a manifest of runs")
     listed = listing["runs"]
     runs = [Run(manifest.parent, run["run_id"], run["seed"], run["files"]) for run in listed]
-    for number, run in enumerate(runs):
-        if any(run.seed == other.seed for other in runs[:number]):
-            raise GhostError(f"{manifest} lists seed {run.seed} twice")
+    if len({run.seed for run in runs}) < len(runs):
+        raise GhostError(f"{manifest} lists a seed twice")
+    for run in runs:
         wrong = [name for name in run.files if not name.startswith(f"seed{run.seed}/")]
         if wrong:
             raise GhostError(f"{manifest}: {wrong[0]!r} is no file of seed{run.seed}")

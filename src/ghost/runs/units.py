@@ -23,8 +23,9 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ghost.errors import GhostError
 from ghost.files import canonical, confined, hashes, read_json, sha256, write_json
-from ghost.forms import NAME, SHA256, has_form
+from ghost.forms import NAME, SHA256
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -71,8 +72,9 @@ class Store:
         listing, folder = self.folder / kind / f"{address}.json", self.place(kind, address)
         if not listing.is_file():
             return None
-        entry = read_json(listing)
-        if not has_form(entry, KEPT):
+        try:
+            entry = read_json(listing, KEPT)
+        except GhostError:  # damaged: the unit is done again
             return None
         for name, known in entry["files"].items():
             path = confined(folder, name)

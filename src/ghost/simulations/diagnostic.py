@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ghost.data.results import Measured, Outcome
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.potentials import CENTRES, ThreeWells, grid, nearest
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least, below_one, positive
 
 

@@ -18,10 +18,10 @@ from itertools import count, product
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from ghost.data.results import Measured, Outcome
 from ghost.dynamics.normal_form import dwell_bound, passage_time, saddle_node
 from ghost.dynamics.potentials import DoubleWell
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least, positive
 
 

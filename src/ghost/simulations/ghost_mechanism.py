@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ghost.data.results import Measured, Outcome
 from ghost.dynamics.integrators import rollout
 from ghost.dynamics.normal_form import dwell_bound, saddle_node
 from ghost.dynamics.potentials import DoubleWell
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import positive
 
 

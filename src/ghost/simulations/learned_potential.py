@@ -27,11 +27,11 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from ghost.data.results import Measured, Outcome
 from ghost.dynamics.integrators import rollout, steps_to_converge
 from ghost.dynamics.networks import Potential
 from ghost.dynamics.potentials import CENTRES, ThreeWells, find_minima, grid, nearest
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, below_one, positive
 
 Demonstrations = tuple[np.ndarray, np.ndarray, np.ndarray]  # z0 [N, 2], c [N, 3], a* [N, 2]

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ghost.data.results import Measured, Outcome
 from ghost.dynamics.integrators import rollout, steps_to_converge
 from ghost.dynamics.potentials import DoubleWell
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import positive
 
 

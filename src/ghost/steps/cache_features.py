@@ -16,10 +16,10 @@ import numpy as np
 from ghost.backbones import Backbone, Observations
 from ghost.data.features import INDEX, Encoded, Sizes, shard_lengths, write_shard
 from ghost.data.lerobot import LeRobotDataset
+from ghost.data.results import Outcome
 from ghost.data.sampling import Draw, Drawn, WholeEpisodes, draw, frames, open_demos
 from ghost.files import link, write_json
 from ghost.runs.driver import Job, Plan, Split, Unit, main
-from ghost.runs.results import Outcome
 from ghost.runs.units import Kept, Made
 
 

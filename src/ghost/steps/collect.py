@@ -2,15 +2,17 @@
 `python -m ghost.steps.collect --cells ... --manifests ...`.
 """
 
-import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import tyro
 
 from ghost.errors import exit_on_error
-from ghost.files import atomic, write_json, write_text
-from ghost.runs.records import open_runs
+from ghost.files import json_text, write_text
+from ghost.report.cells import cell_lines, read_cells
+from ghost.runs.records import Run, open_runs
 
 NOT_MEASURED = ("setting", "series", "module", "runs")  # estimators whose cells are no metrics
 
@@ -27,23 +29,31 @@ def collect(
         out_results: one line per measured value: experiment, seed, condition, metric, value, n, run id.
         out_metrics: figure or table -> cell -> its unrounded value, for `dvc metrics`.
     """
-    lines = [line for path in cells for line in path.read_text(encoding="utf-8").splitlines()]
-    write_text(out_cells, "".join(f"{line}\n" for line in sorted(lines, key=lambda line: json.loads(line)["id"])))
+    by_id = read_cells(*cells)
+    write_text(out_cells, cell_lines(by_id.values()))
+    write_text(out_metrics, metrics_text(by_id.values()))
+    write_text(out_results, results_text(run for manifest in manifests for run in open_runs(manifest)))
+
+
+def metrics_text(cells: Iterable[Mapping[str, Any]]) -> str:
+    """The measured numbers: figure or table -> cell -> its unrounded value."""
     metrics: dict[str, dict[str, float]] = {}
-    for cell in map(json.loads, lines):
+    for cell in cells:
         if cell["estimator"] not in NOT_MEASURED and cell["value"] is not None:
             artefact, name = cell["id"].split("/", 1)
             metrics.setdefault(artefact.replace(":", "_"), {})[name] = cell["value"]
-    write_json(out_metrics, metrics)
+    return json_text(metrics)
+
+
+def results_text(runs: Iterable[Run]) -> str:
+    """The measured values of all runs, as CSV."""
+    columns = ["experiment", "seed", "condition", "metric", "value", "n", "run_id"]
     rows = [
-        (manifest.parent.name, run.seed, m.condition, m.metric, m.value, m.n, run.run_id)
-        for manifest in manifests
-        for run in open_runs(manifest)
+        (run.folder.name, run.seed, m.condition, m.metric, m.value, m.n, run.run_id)
+        for run in runs
         for m in run.measured()
     ]
-    columns = ["experiment", "seed", "condition", "metric", "value", "n", "run_id"]
-    with atomic(out_results) as temporary:
-        pd.DataFrame(rows, columns=columns).to_csv(temporary, index=False)
+    return str(pd.DataFrame(rows, columns=columns).to_csv(index=False))
 
 
 if __name__ == "__main__":

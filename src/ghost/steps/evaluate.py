@@ -12,9 +12,9 @@ from functools import cache
 import torch
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Outcome
 from ghost.runs.driver import Job, Plan, Unit, main
 from ghost.runs.progress import Progress
-from ghost.runs.results import Outcome
 from ghost.training.checkpoint import load_decoder
 
 

@@ -11,15 +11,13 @@ import numpy as np
 import torch
 
 from ghost.backbones.finetuning import STATE, FineTuning, Fit, save
-from ghost.backbones.groot import HEAD_PARAMETERS, Groot
+from ghost.backbones.groot import Groot
 from ghost.backbones.groot_environment import lock
 from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, check_files, files_hash, find_files
+from ghost.data.results import Measured, Outcome
 from ghost.data.sampling import open_demos
 from ghost.runs.driver import Job, Plan, Unit, main
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
-
-MODEL = "GR00T N1.5 weights"  # what a checkpoint with another head stands in for
 
 
 def finetune(job: Job) -> Plan:
@@ -42,8 +40,7 @@ def finetune(job: Job) -> Plan:
         parameters = sum(parameter.numel() for parameter in model.head.parameters())
         measured = [Measured("head", "parameters", parameters), Measured("train", "steps", settings.steps)]
         measured += [Measured("train", "loss", losses[-1])] if losses else []
-        stand_ins = () if parameters == HEAD_PARAMETERS else (MODEL,)
-        return Outcome(measured, {"training/loss": np.array(losses)}, files, stand_ins=stand_ins)
+        return Outcome(measured, {"training/loss": np.array(losses)}, files)
 
     return Plan(run, facts=_facts(settings, source, processor), lock=lock())
 

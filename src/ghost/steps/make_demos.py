@@ -2,8 +2,8 @@
 
 The experiment's module has `Settings` and `make(settings, *, seed, folder) -> Outcome | Split`, which writes a data
 set in LeRobot's format into `folder`/dataset and names its files, or returns trajectories as arrays
-(`ghost.data.trajectories`). Where the result depends on files from elsewhere, `world()` returns them with their `facts`
-and `stand_ins`, such as LIBERO's assets.
+(`ghost.data.trajectories`). Where the result depends on files from elsewhere, such as LIBERO's assets, `world()`
+returns them with their `facts`.
 """
 
 from ghost.runs.driver import Job, Plan, main
@@ -17,7 +17,6 @@ def make_demos(job: Job) -> Plan:
     return Plan(
         lambda unit: job.module.make(settings, seed=unit.seed, folder=unit.folder),
         facts=assets.facts if assets else {},
-        stand_ins=tuple(assets.stand_ins) if assets else (),
     )
 
 

@@ -8,9 +8,9 @@ grows with size, the exponent of a power law is fitted.
 import numpy as np
 
 from ghost.benches import Pair, Settings, read_pairs, summaries
+from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.runs.driver import Job, Plan, main
-from ghost.runs.results import Measured, Outcome
 
 
 def read_bench(job: Job) -> Plan:

@@ -18,13 +18,13 @@ import pandas as pd
 import torch
 
 from ghost.data.features import FeatureCache
+from ghost.data.results import Outcome
 from ghost.files import write_text
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.episodes import Episode, Settings, Trial, demonstrated_phases, measured_of, play, trials
 from ghost.libero.policy import Policy
 from ghost.runs.driver import Job, Plan, Split, Unit, main, paired
 from ghost.runs.records import Run
-from ghost.runs.results import Outcome
 from ghost.runs.units import Kept, Made
 from ghost.training.checkpoint import load_decoder
 
@@ -48,7 +48,7 @@ def rollout(job: Job) -> Plan:
         )
 
     inputs = every_run if settings.ensemble else paired
-    return Plan(run, inputs, assets.facts, tuple(assets.stand_ins))
+    return Plan(run, inputs, assets.facts)
 
 
 def every_run(seed: int, needs: Sequence[list[Run]]) -> list[Run]:

@@ -45,7 +45,6 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
     else:
         estimate = ESTIMATORS[cell["estimator"]](cell, runs)
     behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
-    records = [run.record() for run in behind]
     return {
         **{key: value for key, value in cell.items() if key not in ("name", "digits")},
         "shown": estimate.shown,
@@ -55,8 +54,8 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
         "unpaired": estimate.unpaired,
         "sha256": estimate.sha256,
         "runs": [run.run_id for run in behind],
-        "reduced": any(record["reduced"] for record in records),
-        "stand_ins": sorted({name for record in records for name in record["stand_ins"]}),
+        "reduced": any(run.marks[0] for run in behind),
+        "stand_ins": sorted({name for run in behind for name in run.marks[1]}),
     }
 
 

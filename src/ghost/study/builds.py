@@ -7,6 +7,7 @@ by comparison, and goes into the records and onto the PDF's stamp.
 import dataclasses
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +23,10 @@ from ghost.study.declarations import Experiment
 from ghost.study.seeds import Wanted, resolved
 
 SCALES = ("smoke", "laptop", "closed_loop", "paper")
-AT_HOME = ("laptop", "paper")  # scales whose figures and PDF are the project's own
+AT_ROOT = "laptop"  # the build whose figures and PDF lie at the root of the project
 COMMAND_LINE = "--config"
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
+GROOT_LOCKS = (Path("workflow/envs/groot.lock"), Path("workflow/envs/groot-cpu.lock"))
 GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
 
 
@@ -48,8 +50,8 @@ class Config:
 
     @property
     def home(self) -> Path:
-        """Where figures and PDF go. A test, or a scale for one target, never overwrites a PDF that somebody reads."""
-        return Path() if self.scale in AT_HOME else self.data
+        """Where figures and PDF go. No build overwrites the PDF of another one."""
+        return Path() if self.scale == AT_ROOT else self.data
 
     @property
     def figures(self) -> Path:
@@ -62,6 +64,11 @@ class Config:
     @property
     def pdf(self) -> Path:
         return self.home / "paper" / "ghost.pdf"
+
+    @property
+    def inventory(self) -> Path:
+        """The sha256 of every file of the build."""
+        return self.data / "inventory.json"
 
     @property
     def page(self) -> str:
@@ -80,6 +87,18 @@ class Config:
     def in_groot(self, name: str) -> bool:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
         return self.experiment(name).module == groot.MODULE
+
+    def locks(self, name: str) -> tuple[Path, ...]:
+        """The files that pin the packages of an experiment's environment: GR00T's has one for GPUs, one for CPUs."""
+        return GROOT_LOCKS if self.in_groot(name) else (Path("requirements.lock"),)
+
+    def python(self, name: str) -> list[str]:
+        """The interpreter of an experiment."""
+        return [find_groot_python(self) if self.in_groot(name) else sys.executable]
+
+    def environment(self, name: str) -> dict[str, str]:
+        """The variables that an experiment needs."""
+        return {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
 
     def threads(self, name: str) -> int:
         """Cores that a job asks for. Episodes are independent: any number of workers gives the same results."""
@@ -111,6 +130,7 @@ class Config:
             "seeds": list(here.seeds),
             "needs": list(here.needs),
             "reduced": reduced,
+            "stand_ins": [dataclasses.asdict(stand_in) for stand_in in here.stand_ins],
         }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
 from ghost.runs.code import ROOT, module_path
+from ghost.runs.marks import StandIn
 
 HELPERS = {str(Path(__file__).with_name(f"{name}.py")) for name in ("declarations", "cells", "tables")} | {"<string>"}
 
@@ -24,6 +25,8 @@ class Experiment:
     needs: tuple[str, ...] = ()  # experiments whose runs are its inputs
     reads: tuple[str, ...] = ()  # files of the repository that it reads
     uses: tuple[str, ...] = ()  # further modules whose code it runs: those of the decoders and backbones that it loads
+    stand_ins: tuple[StandIn, ...] = ()  # what it stands in for
+    timed: bool = False  # whether its values are times, which no second run repeats
 
     @property
     def modules(self) -> tuple[str, ...]:

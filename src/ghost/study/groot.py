@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ghost.runs.marks import StandIn
 from ghost.study.declarations import Experiment
-from ghost.study.offline import DATA, DRAWN, FEATURES
+from ghost.study.offline import DATA, DATA_SET, DRAWN, FEATURES, RECORDED, TASKS
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
@@ -21,7 +22,15 @@ SOURCE = {"checkpoint": "nvidia/GR00T-N1.5-3B", "revision": "", "processor": "",
 SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 17, "train_episodes": 1800}
 # Appendix A has all but the share of the warm-up, which is lerobot's.
 UPDATES = {"steps": 15000, "batch_size": 4, "accumulation": 2, "learning_rate": 5e-5, "warmup_share": 0.05}
-CHECKPOINT = Experiment("groot", "finetune", MODULE, {**SOURCE, **SAMPLES, **UPDATES}, needs=(DEMOS,))
+WEIGHTS = StandIn("GR00T N1.5 weights", "head/parameters", real=1_068_806_144)  # of the published head
+CHECKPOINT = Experiment(
+    "groot", "finetune", MODULE, {**SOURCE, **SAMPLES, **UPDATES}, needs=(DEMOS,), stand_ins=(WEIGHTS,)
+)
+# A recorded data set is the article's if it has as many episodes, and all of its tasks.
+RECORDINGS = (
+    StandIn(DATA_SET, "all/episodes", real=RECORDED["episodes"]),
+    StandIn(DATA_SET, "all/published_tasks", real=len(TASKS)),
+)
 SHARED = ("horizon", "train_episodes")  # the checkpoint takes the features' values: it may not have seen what they test
 
 
@@ -41,14 +50,17 @@ def replaced(
     at = {experiment.name: number for number, experiment in enumerate(made)}
     if demos:
         own[DEMOS] = frozenset({"path"})
-        settings = {"path": demos}
-        made[at[DEMOS]] = dataclasses.replace(made[at[DEMOS]], module="ghost.data.recorded", settings=settings)
+        settings: dict[str, Any] = {"path": demos}
+        made[at[DEMOS]] = dataclasses.replace(
+            made[at[DEMOS]], module="ghost.data.recorded", settings=settings, stand_ins=RECORDINGS
+        )
     if backbone == "groot":
         own[FEATURES] = frozenset(GROOT)
         features = made[at[FEATURES]]
         model = dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint})
         needs = (*features.needs, model.name)
-        features = dataclasses.replace(features, module=MODULE, settings={**GROOT, **DRAWN}, needs=needs)
+        settings = {**GROOT, **DRAWN}
+        features = dataclasses.replace(features, module=MODULE, settings=settings, needs=needs, stand_ins=())
         made[at[FEATURES] : at[FEATURES] + 1] = [model, features]
     return Replaced(tuple(made), own)
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ghost.study import seeds
+from ghost.runs.marks import StandIn
+from ghost.study import offline, seeds
 from ghost.study.cells import mean, parameters, runs, settings, spread
 from ghost.study.declarations import Cell, Experiment, figure
 from ghost.study.seeds import AS_TRAINED
@@ -45,6 +46,8 @@ BACKBONE = f"ghost.backbones.{ROLLOUT['backbone']}"
 PAIRS, SWITCH_AT = [[0, 1], [5, 7]], [50, 100, 150]
 MISDIRECT = {**ROLLOUT, "tasks": [], "misdirect": PAIRS, "switch_at": SWITCH_AT}
 
+ASSETS = StandIn("LIBERO assets", "libero_assets", made="primitives")
+DEMONSTRATIONS = StandIn("LIBERO demonstrations")
 DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01}
 STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
 DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
@@ -56,7 +59,8 @@ TRAINED = {
 
 def _rollout(suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
     name, module, needs = f"{trained.name}_{suffix}", "ghost.steps.rollout", (FEATURES, trained.name)
-    return Experiment(name, "rollout", module, settings, seeds, needs, uses=(trained.module, BACKBONE))
+    uses = (trained.module, BACKBONE)
+    return Experiment(name, "rollout", module, settings, seeds, needs, uses=uses, stand_ins=(ASSETS,))
 
 
 def _offline(trained: Experiment) -> Experiment:
@@ -66,8 +70,15 @@ def _offline(trained: Experiment) -> Experiment:
 
 
 EXPERIMENTS = (
-    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS),
-    Experiment(FEATURES, "cache_features", BACKBONE, {**STANDIN, **DRAWN}, needs=("libero_demos",)),
+    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS, stand_ins=(DEMONSTRATIONS, ASSETS)),
+    Experiment(
+        FEATURES,
+        "cache_features",
+        BACKBONE,
+        {**STANDIN, **DRAWN},
+        needs=("libero_demos",),
+        stand_ins=(StandIn(offline.BACKBONE),),
+    ),
     *TRAINED.values(),
     *map(_offline, TRAINED.values()),
     *(_rollout("rollout", trained, ROLLOUT, AS_TRAINED) for trained in TRAINED.values()),

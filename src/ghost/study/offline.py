@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ghost.runs.marks import StandIn
 from ghost.study.cells import compared, comparison, largest, mean, parameters, runs, settings, spread
 from ghost.study.declarations import Cell, Experiment, Tex
 from ghost.study.seeds import AS_TRAINED, SEEDS
@@ -36,10 +37,18 @@ DRAWN = {  # the samples of the feature cache
     **SHAPES,
     "samples_per_shard": 256,
 }
+DATA_SET, BACKBONE = "dual-arm data set", "GR00T N1.5 backbone"  # what stands in for them is marked
 RECORDED = {"episodes": 2196, "steps": 200, **ROBOT, "episodes_per_file": 250}
 DATA = (
-    Experiment("dual_arm", "make_demos", "ghost.data.dual_arm", RECORDED),
-    Experiment(FEATURES, "cache_features", "ghost.backbones.standin", {**STANDIN, **DRAWN}, needs=("dual_arm",)),
+    Experiment("dual_arm", "make_demos", "ghost.data.dual_arm", RECORDED, stand_ins=(StandIn(DATA_SET),)),
+    Experiment(
+        FEATURES,
+        "cache_features",
+        "ghost.backbones.standin",
+        {**STANDIN, **DRAWN},
+        needs=("dual_arm",),
+        stand_ins=(StandIn(BACKBONE),),
+    ),
 )
 
 

@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
+from ghost.data.results import Measured, Outcome
 from ghost.decoders.contract import Batch
 from ghost.decoders.losses import contrastive_weight, masked_mse
 from ghost.errors import GhostError
 from ghost.runs.driver import Job, Unit
 from ghost.runs.progress import Progress
-from ghost.runs.results import Measured, Outcome
 from ghost.runs.settings import at_least_one, below_one, not_negative, positive
 from ghost.training.checkpoint import MODEL, read_tensors, save_decoder, write_tensors
 

@@ -1,0 +1,169 @@
+"""Runs: their files, records, inputs, code and environment, and the marks that follow from them.
+
+files      every file of a run is the one that its manifest lists
+records    the record is whole, unedited, and of the experiment and the seed of its folder
+seeds      every seed of the study is there
+inputs     the run was made from the runs and files that are there now, by the step, code, settings, environment and
+           commit that it names
+marks      its stand-ins and its reduced settings are those that follow from study, build and inputs
+"""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from ghost.audit.checks import Problem, attempt
+from ghost.files import canonical, confined, sha256
+from ghost.runs.code import ROOT, code_hash
+from ghost.runs.marks import marks
+from ghost.runs.progress import Progress
+from ghost.runs.records import Run, open_runs
+from ghost.study.builds import Config
+from ghost.study.declarations import Experiment
+
+Record = Mapping[str, Any]
+
+
+@dataclass
+class Runs:
+    """The runs of a build as far as they can be read."""
+
+    config: Config
+    listed: dict[str, dict[int, Run]] = field(default_factory=dict)  # by experiment and seed
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)  # derived, by run id
+
+    def of(self, experiment: str) -> list[Run]:
+        return list(self.listed.get(experiment, {}).values())
+
+    def check(self) -> Iterator[Problem]:
+        """All problems of the runs. It fills `listed` and `marks` on its way."""
+        files: list[tuple[Path, str, Path]] = []
+        progress, total = Progress("experiments"), len(self.config.experiments)
+        for number, experiment in enumerate(self.config.experiments, 1):  # needs stand above what needs them
+            manifest = self.config.manifest(experiment.name)
+            yield from attempt("records", manifest, partial(self._experiment, experiment), manifest)
+            for run in self.of(experiment.name):
+                files += [(confined(run.folder, name), expected, manifest) for name, expected in run.files.items()]
+            progress(number, total)
+        yield from changed(files)
+
+    def _experiment(self, experiment: Experiment) -> Iterator[Problem]:
+        manifest = self.config.manifest(experiment.name)
+        if not manifest.exists():
+            yield Problem("seeds", str(manifest), f"no runs of {experiment.name}")
+            return
+        self.listed[experiment.name] = {run.seed: run for run in open_runs(manifest)}
+        there = self.listed[experiment.name]
+        missing = sorted(set(experiment.seeds) - there.keys())
+        if missing:
+            says = f"seeds {missing} of {experiment.name} are missing: {len(there)} of {len(experiment.seeds)}"
+            yield Problem("seeds", str(manifest), says, manifest)
+        for run in there.values():
+            path = run.folder / f"seed{run.seed}" / "run.json"
+            yield from attempt("records", path, partial(self._run, experiment, run, path), manifest)
+
+    def _run(self, experiment: Experiment, run: Run, path: Path) -> Iterator[Problem]:
+        record, manifest = run.record(), self.config.manifest(experiment.name)
+        wrong = misplaced(self.config, experiment, run, record)
+        yield from (Problem("records", str(path), says, manifest) for says in wrong)
+        yield from (Problem("inputs", str(path), says, manifest) for says in self._stale(experiment, record))
+        derived = self._derived(experiment, run, record)
+        self.marks[run.run_id] = derived
+        for key, expected in derived.items():
+            if canonical(record[key]) != canonical(expected):
+                says = f"{key} is {canonical(record[key])}; study, build and inputs give {canonical(expected)}"
+                yield Problem("marks", str(path), says, manifest)
+
+    def _derived(self, experiment: Experiment, run: Run, record: Record) -> dict[str, Any]:
+        """The marks that the run must have."""
+        declared = self.config.declaration(experiment.name)["reduced"]
+        used = [
+            {"experiment": name.rpartition("/seed")[0], **self.marks[entry["run_id"]]}
+            for name, entry in record["inputs"].items()
+            if entry.get("run_id") in self.marks
+        ]
+        measured = {f"{m.condition}/{m.metric}": m.value for m in run.measured()} if experiment.stand_ins else {}
+        return marks(experiment.stand_ins, declared, record["facts"], measured, used)
+
+    def _stale(self, experiment: Experiment, record: Record) -> Iterator[str]:
+        """What has changed since the run, or is not so: the runs and files that it used, its step, settings, code."""
+        used = {name.rpartition("/seed")[0] for name, entry in record["inputs"].items() if "run_id" in entry}
+        if used != set(experiment.needs):
+            yield f"used runs of {', '.join(sorted(used)) or 'nothing'}; the study has {', '.join(experiment.needs)}"
+        for name, entry in record["inputs"].items():
+            if "run_id" in entry:
+                yield from self._stale_run(name, entry)
+            elif name not in experiment.reads:
+                yield f"used {name}, which the study does not name"
+            elif not Path(name).exists():
+                yield f"its input {name} is gone"
+            elif sha256(Path(name)) != entry["sha256"]:
+                yield f"is stale: {name} has changed since (was {entry['sha256'][:8]})"
+        made, declared = (record["step"], record["module"]), (experiment.step, experiment.module)
+        if made != declared:
+            yield f"is stale: made by {' with '.join(made)}, the study has {' with '.join(declared)}"
+        settings = dict(experiment.settings)
+        if canonical(record["settings"]) != canonical(settings):
+            keys = settings.keys() | record["settings"].keys()
+            differing = sorted(key for key in keys if record["settings"].get(key) != settings.get(key))
+            yield f"is stale: {', '.join(differing)} changed in the study or the configuration"
+        if record["code"]["sha256"] != code_hash(*experiment.modules, science=True):
+            yield "is stale: its code has changed since"
+        locks = self.config.locks(experiment.name)
+        if record["lock_sha256"] not in map(_sha256, locks):
+            yield f"is stale: its environment was another one; {' or '.join(map(str, locks))} has changed since"
+        if record.get("commit") and not _has_commit(record["commit"]):
+            yield f"names the commit {record['commit'][:12]}, which this repository does not have"
+
+    def _stale_run(self, name: str, entry: Mapping[str, str]) -> Iterator[str]:
+        """Whether a run that was used, such as cvae/seed42, is still the one that its manifest lists."""
+        experiment, _, seed = name.rpartition("/seed")
+        run = self.listed.get(experiment, {}).get(int(seed)) if seed.isdecimal() else None
+        if run is None:
+            yield f"its input {name} is gone"
+        elif run.run_id != entry["run_id"]:
+            yield f"is stale: it used run {entry['run_id']} of {name}, which is {run.run_id} now"
+        elif run.content != entry["sha256"]:
+            yield f"is stale: the files of {name} have changed since"
+
+
+def misplaced(config: Config, experiment: Experiment, run: Run, record: Record) -> Iterator[str]:
+    if (record["experiment"], record["seed"]) != (experiment.name, run.seed):
+        yield f"was swapped: this is the run of {record['experiment']}, seed {record['seed']}"
+    if record["scale"] != config.scale:
+        yield f"is of the build {record['scale']}"
+    recorded = {f"seed{run.seed}/{name}": entry["sha256"] for name, entry in record["outputs"].items()}
+    if recorded != dict(run.files):
+        yield "does not list the files that the manifest lists: swapped, or edited"
+
+
+def changed(files: list[tuple[Path, str, Path]]) -> Iterator[Problem]:
+    """Files (path, expected sha256, what to remake) that are missing or are others."""
+    with ThreadPoolExecutor() as pool:  # hashing releases the interpreter
+        found = pool.map(lambda file: sha256(file[0]) if file[0].is_file() else "", files)
+        for (path, expected, remake), digest in zip(files, found, strict=True):
+            if not digest:
+                yield Problem("files", str(path), f"is missing, though {remake.name} lists it", remake)
+            elif digest != expected:
+                says = f"was changed: it is not the file that {remake.name} lists (sha256 differs)"
+                yield Problem("files", str(path), says, remake)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    return sha256(path) if path.is_file() else ""
+
+
+@cache
+def _has_commit(commit: str) -> bool:
+    """Whether the repository has a commit; True outside of a repository, where nobody can say."""
+    git = ["git", "-C", str(ROOT)]
+    inside = subprocess.run([*git, "rev-parse", "--git-dir"], capture_output=True, check=False)
+    if inside.returncode:
+        return True
+    there = subprocess.run([*git, "cat-file", "-e", f"{commit}^{{commit}}"], capture_output=True, check=False)
+    return there.returncode == 0
