@@ -114,7 +114,7 @@ class Runs:
         if record["code"]["sha256"] != code_hash(*experiment.modules, science=True):
             yield "is stale: its code has changed since"
         locks = self.config.locks(experiment.name)
-        if record["lock_sha256"] not in map(_sha256, locks):
+        if record["lock_sha256"] not in [_sha256(lock.resolve()) for lock in locks]:
             yield f"is stale: its environment was another one; {' or '.join(map(str, locks))} has changed since"
         if record.get("commit") and not _has_commit(record["commit"]):
             yield f"names the commit {record['commit'][:12]}, which this repository does not have"
