@@ -12,7 +12,7 @@ from ghost.study import builds as settings
 from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS
-from ghost.files import canonical, sha256
+from ghost.files import canonical, sha256, tidy
 from ghost.report.latexmk import available
 from ghost.runs.code import code_hash, imports
 
@@ -62,7 +62,11 @@ localrules:
 
 
 # On one machine the jobs share a process that has imported what is slow to import.
+# What killed jobs left goes first.
 onstart:
+    if workflow.is_main_process:
+        for folder in {scale.data, scale.data / "cells", scale.figures, scale.generated, scale.pdf.parent}:
+            tidy(folder)
     if workflow.local_exec and workflow.is_main_process and not CONDA:
         warm.start()
 
