@@ -16,6 +16,11 @@ def python(experiment):
     return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.runs.warm"
 
 
+def threads(experiment):
+    alone = scale.experiment(experiment).alone and workflow.local_exec
+    return workflow.cores if alone else scale.threads(experiment)
+
+
 def conda_of(step):
     groot = any(scale.in_groot(row.name) for row in scale.experiments if row.step == step)
     return "../envs/groot.yml" if groot else "../../environment.yml"
@@ -45,7 +50,7 @@ for step in sorted({row.step for row in scale.experiments}):
             experiment="|".join(row.name for row in scale.experiments if row.step == step),
         conda:
             conda_of(step)
-        threads: lambda wildcards: scale.threads(wildcards.experiment)
+        threads: lambda wildcards: threads(wildcards.experiment)
         params:
             step=step,
             python=lambda wildcards: python(wildcards.experiment),

@@ -24,6 +24,7 @@ class Experiment:
     needs: tuple[str, ...] = ()  # experiments whose runs are its inputs
     reads: tuple[str, ...] = ()  # files of the repository that it reads
     uses: tuple[str, ...] = ()  # further modules whose code it runs: those of the decoders and backbones that it loads
+    alone: bool = False  # it measures time: on one machine no other job runs beside it
 
     @property
     def modules(self) -> tuple[str, ...]:

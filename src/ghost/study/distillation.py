@@ -28,6 +28,7 @@ LATENCY = Experiment(
     "ghost.evaluations.latency",
     {"rounds": 1000, "warm_up": 20, "threads": 1, "dit_every": 10, "decoders": TIMED},
     uses=tuple(dict.fromkeys(timed["module"] for timed in TIMED.values())),
+    alone=True,
 )
 EXPERIMENTS = (DIT, DISTILLED, offline_test(DIT), offline_test(DISTILLED), LATENCY)
 
