@@ -9,6 +9,7 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 from ghost.study import builds as settings
+from ghost.project import place
 from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS
@@ -24,6 +25,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PAT
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{workflow.basedir}/src", os.environ.get("PYTHONPATH")]))
 
 try:
+    place.check(Path(workflow.basedir))
     scale = settings.load(config, Path(workflow.basedir))
 except GhostError as error:
     raise WorkflowError(str(error)) from None

@@ -17,8 +17,9 @@ def python(experiment):
 
 
 def threads(experiment):
+    """All cores of this machine, where nothing may run beside it."""
     alone = scale.experiment(experiment).alone and workflow.local_exec
-    return workflow.cores if alone else scale.threads(experiment)
+    return (workflow.resource_settings.cores if alone else None) or scale.threads(experiment)
 
 
 def conda_of(step):

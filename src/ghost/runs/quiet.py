@@ -52,7 +52,7 @@ def _all_and_used_s() -> tuple[float, float]:
     return sum(ticks) / TICKS_PER_S, (sum(ticks) - idle) / TICKS_PER_S
 
 
-def stand_ins(runs: list[Run], metric: str) -> set[str]:
-    """What a cell of a metric must say of its runs, beside their records."""
+def busy(runs: list[Run], metric: str) -> set[str]:
+    """The stand-in of a cell of a metric, if one of its runs measured it on a busy machine."""
     shares = [m.value for run in runs for m in run.measured() if (m.condition, m.metric) == (metric, METRIC)]
     return {STAND_IN} if max(shares, default=0.0) > LIMIT else set()

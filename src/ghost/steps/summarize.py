@@ -13,7 +13,7 @@ from ghost.errors import GhostError, exit_on_error
 from ghost.files import canonical, write_text
 from ghost.report.estimators import COMPARISONS, ESTIMATORS, show_p
 from ghost.report.statistics import holm
-from ghost.runs import quiet
+from ghost.runs.quiet import busy
 from ghost.runs.records import Run, open_runs
 from ghost.study import find_artefact
 
@@ -47,9 +47,8 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
         estimate = ESTIMATORS[cell["estimator"]](cell, runs)
     behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
     records = [run.record() for run in behind]
-    busy = quiet.stand_ins(runs, cell["metric"]) | quiet.stand_ins(
-        against or [], cell["against_metric"] or cell["metric"]
-    )
+    timed = ((runs, cell["metric"]), (against or [], cell["against_metric"] or cell["metric"]))
+    stand_ins = [busy(of, metric) for of, metric in timed] + [record["stand_ins"] for record in records]
     return {
         **{key: value for key, value in cell.items() if key not in ("name", "digits")},
         "shown": estimate.shown,
@@ -60,7 +59,7 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
         "sha256": estimate.sha256,
         "runs": [run.run_id for run in behind],
         "reduced": any(record["reduced"] for record in records),
-        "stand_ins": sorted(busy.union(*(record["stand_ins"] for record in records))),
+        "stand_ins": sorted(set().union(*stand_ins)),
     }
 
 
