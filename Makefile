@@ -7,8 +7,7 @@
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
-BIN := $(CURDIR)/.venv/bin
-export PATH := $(BIN):$(PATH)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
 TEX := texlive-latex-extra texlive-publishers texlive-science texlive-pictures latexmk
 TEX_HINT := apt-get install --no-install-recommends $(TEX)
 
@@ -42,10 +41,11 @@ clean:
 PIP_INSTALL := pip install -qq --disable-pip-version-check --no-deps
 .venv/ready: requirements.lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@PYTHONPATH=src $(PYTHON) -m ghost.project.place
 	@echo "setting up .venv from requirements.lock (about two minutes)"
 	@$(PYTHON) -m venv .venv || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
-	@grep -v '^#' requirements.lock | xargs -P 2 -n 40 $(BIN)/$(PIP_INSTALL)
-	@$(BIN)/$(PIP_INSTALL) --no-build-isolation -e .
+	@grep -v '^#' requirements.lock | xargs -P 2 -n 40 .venv/bin/$(PIP_INSTALL)
+	@.venv/bin/$(PIP_INSTALL) --no-build-isolation -e .
 	@touch $@
 
 # GR00T's packages, which do not agree with ours. `ghost` itself is taken from src/.
@@ -54,7 +54,7 @@ GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),gro
 	@echo "setting up .venv-groot from $(GROOT_LOCK) (about two minutes)"
 	@$(PYTHON) -m venv .venv-groot || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
 	@grep -v '^#' $(GROOT_LOCK) | xargs -P 2 -n 40 .venv-groot/bin/$(PIP_INSTALL)
-	@echo "$(CURDIR)/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
+	@echo "$$PWD/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
 	@touch $@
 
 # TeX from Debian's packages, if it is missing and we may install it. Without it all but the PDF is built.

@@ -9,10 +9,11 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 from ghost.study import builds as settings
+from ghost.project import place
 from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS, buildable
-from ghost.files import canonical, sha256
+from ghost.files import canonical, sha256, tidy
 from ghost.report.inventory import outputs
 from ghost.report.latexmk import available
 from ghost.runs.code import code_hash, imports
@@ -25,6 +26,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PAT
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{workflow.basedir}/src", os.environ.get("PYTHONPATH")]))
 
 try:
+    place.check(Path(workflow.basedir))
     scale = settings.load(config, Path(workflow.basedir))
 except GhostError as error:
     raise WorkflowError(str(error)) from None
@@ -65,7 +67,11 @@ localrules:
 
 
 # On one machine the jobs share a process that has imported what is slow to import.
+# What killed jobs left goes first.
 onstart:
+    if workflow.is_main_process:
+        for folder in {scale.data, scale.data / "cells", scale.figures, scale.generated, scale.pdf.parent}:
+            tidy(folder)
     if workflow.local_exec and workflow.is_main_process and not CONDA:
         warm.start()
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from ghost.runs.ending import why
 from snakemake_logger_plugin_ghost import LogHandler, workflow_error_text
 from snakemake_logger_plugin_ghost.jobs import TAIL_BYTES, Job, Run, duration, rough_duration, tail
 
@@ -263,8 +264,10 @@ rule train:
 """
 
 SLOW = """
-import sys, time
+import os, sys, time
 from ghost.runs.progress import Progress
+if sys.argv[1:] == ["True", "-9"]:
+    os.kill(os.getpid(), 9)
 if sys.argv[1] == "True":
     sys.exit("\\n".join(f"reason {n}" for n in range(30)))
 progress = Progress("epochs", every_s=0.1)
@@ -354,6 +357,31 @@ def test_a_failed_job_shows_its_log_and_command(workflow):
     assert re.fullmatch(r"\d of 7 jobs done, 1 failed, in .* s", lines[19])
     assert len(lines) == 20
     assert "\x1b" not in run.stderr
+
+
+@pytest.mark.slow
+def test_a_killed_job_names_the_signal(workflow):
+    run = run_piped(workflow, "--logger", "ghost", "--cores", "4", "--config", "fail=b", "epochs=-9")
+    assert run.returncode != 0
+    lines = run.stderr.splitlines()
+    at = lines.index("failed  train b")
+    assert lines[at + 1].startswith("  SIGKILL ended this step: the kernel or the cluster ended it, most often because")
+    assert lines[at + 2].startswith("  log logs/train/b.log")
+
+
+@pytest.mark.parametrize("said", ["died with <Signals.SIGSEGV: 11>.", "returned non-zero exit status 139."])
+def test_the_signal_is_shown_once_and_for_its_own_job(said, tmp_path, capsys):
+    log = tmp_path / "a.log"
+    for content in ("", f"ghost: error: {why(-11)}\n"):
+        log.write_text(content)
+        run = handler()
+        send_start(run)
+        for command, how in (("sleep 10", "returned non-zero exit status 1."), ("sleep 1", said)):
+            text = f"CalledProcessError in file x, line 1:\nCommand 'set -euo pipefail;  {command}' {how}"
+            send(run, text, logging.ERROR, event=LogEvent.ERROR, exception="RuleException")
+        error = {"rule_name": "train", "rule_msg": None, "log": [str(log)], "shellcmd": "sleep 1"}
+        send(run, level=logging.ERROR, event=LogEvent.JOB_ERROR, jobid=1, **error)
+        assert capsys.readouterr().err.count("SIGSEGV ended this step") == 1
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ghost.errors import exit_on_error
+from ghost.project.place import from_root
 
 if TYPE_CHECKING:
     from ghost.study.builds import Config
@@ -265,7 +266,10 @@ def lock() -> None:
 
 
 NAMED = (audit, claims, lint, ready, seal, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
-COMMANDS: dict[str, Callable[..., Any]] = {"list": list_names, **{each.__name__: each for each in NAMED}}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "list": from_root(list_names),
+    **{each.__name__: from_root(each) for each in NAMED},
+}
 
 
 def main() -> None:

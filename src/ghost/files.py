@@ -3,14 +3,20 @@
 import hashlib
 import json
 import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ghost.errors import GhostError
 from ghost.forms import require
+
+HOST = os.uname().nodename
+TEMPORARY = re.compile(rf"\..*?\.({re.escape(HOST)}|[^/]*)-(\d+)\.tmp.*", re.DOTALL)
+DAY_S = 86400.0
 
 
 @contextmanager
@@ -20,7 +26,7 @@ def atomic(path: Path) -> Iterator[Path]:
     The temporary name keeps the suffix, since libraries choose their format by it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    temporary = _temporary(path)
     try:
         yield temporary
         with temporary.open("rb") as handle:
@@ -31,6 +37,41 @@ def atomic(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; it is gone when the block ends."""
+    folder = _temporary(path)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _temporary(path: Path) -> Path:
+    """A hidden name that says who writes: two machines may share a file system."""
+    return path.with_name(f".{path.stem}.{HOST}-{os.getpid()}.tmp{path.suffix}")
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed processes left in a folder under temporary names: on another machine, a day ago."""
+    for path in folder.glob(".*.tmp*") if folder.is_dir() else ():
+        found = TEMPORARY.fullmatch(path.name)
+        with suppress(FileNotFoundError):  # another job tidies as well
+            if found and (not _runs(int(found[2])) if found[1] == HOST else path.stat().st_mtime < time.time() - DAY_S):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

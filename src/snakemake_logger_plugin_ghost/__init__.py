@@ -19,12 +19,14 @@ from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultForma
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from ghost.runs.ending import why
 from snakemake_logger_plugin_ghost.jobs import Job, Run, duration, tail
 
 if TYPE_CHECKING:
     from snakemake_logger_plugin_ghost.display import Display
 
 LOG_LINES = 15  # of a failed job's log
+ENDED = re.compile(r"exit status (\d+)|died with <Signals\.\w+: (\d+)>")  # how Python says that a command failed
 
 # Messages of Snakemake, recognised by their beginning. If Snakemake changes them, we only print some lines too many.
 USER_STOP = "Terminating processes on user request"
@@ -47,6 +49,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         s = self.common_settings
         self.run: Run | None = None
         self.before_run: list[str] = []
+        self.failed_commands: list[str] = []  # what Snakemake said of them, until it names their jobs
         self.is_stopped = False
         self.display: Display | None = None
         self.default: logging.Handler | None = None
@@ -116,7 +119,9 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
             self.say(f"stopped  {label}")
         else:
             self.say(f"failed  {label}", "red")
-            self.say(failure_details(fields))
+            quoted = f"{' '.join((fields['shellcmd'] or '').split())}'"  # Snakemake may indent it
+            said = [text for text in self.failed_commands if quoted in " ".join(text.split())]
+            self.say(failure_details(fields, signal_in(said[-1]) if said else ""))
 
     def on_error(self, text: str, exception: str) -> None:
         """Say an exception, except a failed command: a JOB_ERROR follows, with the job's log."""
@@ -125,7 +130,9 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         if missing_output and self.run:
             self.run.fail(int(missing_output[1]))  # no JOB_ERROR follows
         is_failed_command = exception == "RuleException" and "CalledProcessError" in text
-        if not is_failed_command and not self.is_said_before(text):
+        if is_failed_command:
+            self.failed_commands.append(text)
+        elif not self.is_said_before(text):
             self.say(workflow_error_text(text) if exception == "WorkflowError" else text, "red")
 
     def on_message(self, level: int, text: str) -> None:
@@ -169,11 +176,19 @@ def workflow_error_text(text: str) -> str:
     return re.sub(r'(\n  File "[^\n]*", line \d+, in [^\n]*)+\Z', "", message)
 
 
-def failure_details(fields: dict[str, Any]) -> str:
-    """How to find out why a job failed: the path and the end of its log, and its command."""
+def signal_in(text: str) -> str:
+    """What Snakemake's message about a failed command says of a signal; "" if no signal ended it."""
+    found = ENDED.findall(text)
+    return why(int(found[-1][0] or -int(found[-1][1]))) if found else ""
+
+
+def failure_details(fields: dict[str, Any], ended_by: str = "") -> str:
+    """How to find out why a job failed: the signal that ended it, the path and the end of its log, and its command."""
     parts = [f"  {fields['rule_msg']}"] if fields["rule_msg"] else []
-    for log in fields["log"]:
-        lines = tail(log)[-LOG_LINES:]
+    ends = {log: tail(log)[-LOG_LINES:] for log in fields["log"]}
+    if ended_by and not any(ended_by in line for lines in ends.values() for line in lines):
+        parts.append(f"  {ended_by}")
+    for log, lines in ends.items():
         parts.append(f"  log {log}" + (", which ends with" if lines else " is empty or missing"))
         parts += [f"    {line}" for line in lines]
     if not fields["log"]:

@@ -74,3 +74,10 @@ def test_only_decoders_are_imported():
     decoders = {"a": {"module": "os.path", "settings": {}}}
     with pytest.raises(ValueError, match=r"a is not below ghost.decoders: os.path"):
         Settings(rounds=1, warm_up=0, threads=1, dit_every=0, decoders=decoders)
+
+
+def test_how_busy_the_machine_was_is_measured_for_every_time(few):
+    _, found = run()
+    for metric in ("latency_ms", "latency_25_ms", "latency_75_ms", "latency"):
+        assert 0 <= found[metric, "busy_share"] <= 1
+    assert ("parameters", "busy_share") not in found

@@ -12,6 +12,12 @@ def python(experiment):
     return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.runs.warm"
 
 
+def threads(experiment):
+    """All cores of this machine, where nothing may run beside it."""
+    alone = scale.experiment(experiment).timed and workflow.local_exec
+    return (workflow.resource_settings.cores if alone else None) or scale.threads(experiment)
+
+
 def conda_of(step):
     groot = any(scale.in_groot(row.name) for row in scale.experiments if row.step == step)
     return "../envs/groot.yml" if groot else "../../environment.yml"
@@ -41,7 +47,7 @@ for step in sorted({row.step for row in scale.experiments}):
             experiment="|".join(row.name for row in scale.experiments if row.step == step),
         conda:
             conda_of(step)
-        threads: lambda wildcards: scale.threads(wildcards.experiment)
+        threads: lambda wildcards: threads(wildcards.experiment)
         params:
             step=step,
             python=lambda wildcards: python(wildcards.experiment),

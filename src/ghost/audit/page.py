@@ -48,7 +48,9 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
         "cells": _cells(cells, runs, records),
         "runs": [_run(record, runs[run_id]) for run_id, record in records.items()],
         "tables": {artefact.id: page(artefact, cells) for artefact in ARTEFACTS if artefact.table},
-        "figures": {f"fig:{path.stem}": f"data:image/png;base64,{_base64(path.read_bytes())}" for path in sorted(figures)},
+        "figures": {
+            f"fig:{path.stem}": f"data:image/png;base64,{_base64(path.read_bytes())}" for path in sorted(figures)
+        },
         "absent": [artefact.id for artefact in ARTEFACTS if not artefact.step],
         "verdicts": VERDICTS,
     }

@@ -2,8 +2,10 @@
 
 Latency does not depend on the weights' values. The settings name the decoders, each with its module and that module's
 settings. They take turns within each round, so that a machine that slows down slows all of them; shown are the median
-and the quartiles over the rounds, after some that do not count. On the GPU where there is one, otherwise on `threads`
-cores: the run's record says which. The paper's 0.41 and 13 ms are those of an RTX 5090.
+and the quartiles over the rounds, after some that do not count. The job asks for the whole machine; how much of it
+others used all the same is measured too, and marks the result when it is much (ghost.evaluations.quiet). On the GPU where
+there is one, otherwise on `threads` cores: the run's record says which. The paper's 0.41 and 13 ms are those of an
+RTX 5090.
 
 The diffusion transformer, `dit`, takes seconds on a CPU and empties its caches, so it takes part in every
 `dit_every`-th round only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the
@@ -25,6 +27,8 @@ from torch import Tensor, nn
 from ghost.data.features import FeatureCache, Sizes
 from ghost.data.results import Measured, Outcome
 from ghost.decoders.contract import Batch
+from ghost.evaluations.quiet import METRIC as BUSY_SHARE
+from ghost.evaluations.quiet import Watch
 from ghost.runs.progress import Progress
 from ghost.runs.settings import at_least_one, not_negative
 
@@ -64,7 +68,8 @@ def evaluate(
     parameters = {name: count(partial(settings.build, name)) for name in settings.decoders}
     timed_names = [name for name in parameters if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
     measured = [Measured(name, "parameters", number) for name, number in parameters.items()]
-    latency = measure(timed_names, settings, seed, progress)
+    with Watch(one_thread=settings.threads == 1 and not torch.cuda.is_available()) as watch:
+        latency = measure(timed_names, settings, seed, progress)
     for name in parameters:
         found = latency.get(name, np.full(1, np.nan))
         measured.append(Measured(name, "latency_ms", float(np.median(found)), len(found)))
@@ -77,6 +82,8 @@ def evaluate(
         Measured("dit_over_ghost", "latency", medians["dit"] / medians["ghost"]),
         Measured("dual_over_single", "parameters_percent", 100 * (parameters["ghost_dual"] / parameters["ghost"] - 1)),
     ]
+    timed_metrics = dict.fromkeys(m.metric for m in measured if m.metric.startswith("latency"))
+    measured += [Measured(metric, BUSY_SHARE, watch.busy_share) for metric in timed_metrics]
     return Outcome(measured, {f"{name}/latency_ms": found for name, found in latency.items()})
 
 

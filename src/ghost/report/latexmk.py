@@ -27,16 +27,17 @@ def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Pa
             "no LaTeX on this machine; get it with: apt-get install --no-install-recommends texlive-latex-extra"
             " texlive-publishers texlive-science texlive-pictures latexmk"
         )
-    folders = "".join(f"{folder.resolve()}:" for folder in (*search, main.parent))
+    folders = [_short(folder, scratch / f"search{number}") for number, folder in enumerate((*search, main.parent))]
+    places = "".join(f"{folder}:" for folder in (".", *folders))
     environment = {
         **os.environ,
-        "TEXINPUTS": f".:{folders}",
-        "BIBINPUTS": f".:{folders}",
+        "TEXINPUTS": places,
+        "BIBINPUTS": places,
         "SOURCE_DATE_EPOCH": "0",
         "max_print_line": "1000",
     }
     command = ["latexmk", "-norc", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
-    command += [f"-outdir={scratch.resolve()}", str(main.resolve())]
+    command += ["-outdir=.", f"{folders[-1]}/{main.name}"]
     done = subprocess.run(command, cwd=scratch, env=environment, capture_output=True, check=False)
     pdf = scratch / f"{main.stem}.pdf"
     if done.returncode or not pdf.exists():
@@ -46,6 +47,13 @@ def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Pa
         complaint = " ".join(said[1].split()) if said else " ".join(text.split())[-300:]
         raise GhostError(f"LaTeX failed on {main}: {complaint}")
     return pdf
+
+
+def _short(folder: Path, link: Path) -> str:
+    """A name for a folder in TeX's search path, which takes no colon, dollar or brace of a longer one."""
+    link.unlink(missing_ok=True)
+    link.symlink_to(folder.resolve())
+    return link.name
 
 
 def cells_of(pdf: Path) -> str:

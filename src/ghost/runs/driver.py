@@ -25,7 +25,7 @@ import tyro
 
 from ghost.data.results import MEASURED, Outcome, read_measured, write_outcome
 from ghost.errors import GhostError, exit_on_error
-from ghost.files import confined, hashes, link, read_json, sha256, write_json, write_text
+from ghost.files import confined, hashes, link, read_json, sha256, tidy, write_json, write_text
 from ghost.runs.circumstances import circumstances
 from ghost.runs.code import ROOT, code_hash, file_hash, module_path, sources
 from ghost.runs.marks import StandIn, marks
@@ -172,6 +172,8 @@ def execute(
     if not 1 <= part <= parts:
         raise GhostError(f"part must be 1 to {parts}, got {part}")
     job = Job.open(experiment, out, needs, reads)
+    for folder in (job.folder, job.store.folder / job.step):
+        tidy(folder)
     driver = Driver(job, step(job))
     if done is not None:
         write_json(done, driver.do_part(part, parts))

@@ -1,113 +1,105 @@
 """Start a step fast: `python -m ghost.runs.warm ghost.steps.train ...` does as `python -m ghost.steps.train ...`.
 
-Importing torch takes longer than most of our jobs. So `snakemake` on one machine starts one process that imports the
-heavy libraries, none of our own modules, and forks once per job; the command above hands its arguments, environment and
-open files over, waits, and ends as the step did; a step whose command is killed is ended. Whoever runs it elsewhere (a
-cluster's job, a user) gets a cold start and the same result. All stay in Snakemake's process group, as with that one.
-The warm process goes when Snakemake does, after its last job.
+Importing torch takes longer than most of our jobs. So `snakemake` on one machine, the head, starts one process that
+imports the heavy libraries, none of our own modules, and forks once per job (`fork_server`). The command above hands
+its arguments, environment and open files over, waits, and ends as the step did. Where there is no warm process (a
+cluster's job, a user, a job with more threads, a warm process that was killed) it forks itself: a cold start with the
+same result.
+
+Nothing is left behind. A step ends with its command and with the process that forked it. A command ends with its head.
+The warm process goes when the head does, after the last step. Its socket has no name in the file system. The
+temporary files of steps are in a folder of their head, which goes with the head or, when everything was killed at once,
+at the start of the next one. All stay in the head's process group, as without it.
 """
 
+import atexit
+import fcntl
 import gc
 import importlib
 import json
 import os
+import re
 import runpy
-import selectors
+import secrets
+import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-SOCKET = "GHOST_WARM"  # the variable that names the socket, set for the jobs of one `snakemake`
+from ghost.runs.ending import why
+from ghost.runs.fork_server import GRACE_S, STARTED, Server, end_with, is_ours, stat_of
+
+WARM = "GHOST_WARM"  # the variable that names socket and head, set for the jobs of one `snakemake`
+NAME = re.compile(r"ghost-(?P<head>\d+)-(?P<born>\d+)-(?P<group>\d+)-[0-9a-f]+")
 THREADS = "OMP_NUM_THREADS"  # libraries read it when they are imported: a job that wants more than one starts cold
 LIBRARIES = ("torch", "pandas", "scipy.stats", "seaborn", "tyro", "safetensors.numpy")
+LINUX = sys.platform == "linux"  # elsewhere there are no such sockets, and a step runs in its command
+GONE = "ghost: error: the Snakemake that started this step is gone"
+ANSWER_S = 120.0  # the warm process has this long to start a step: at first it imports its libraries
 
 
 def start() -> None:
     """Start the warm process for the jobs of this one: it ends with us, at the end of its standard input."""
-    path = Path(tempfile.mkdtemp(prefix="ghost-")) / "warm"  # a folder that only its user can enter
+    if not LINUX:
+        return
+    name = f"ghost-{os.getpid()}-{born(os.getpid())}-{os.getpgrp()}-{secrets.token_hex(8)}"
+    own_temporary_folder(name)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
+        listener.bind(f"\0{name}")
         listener.listen(64)
-        os.environ[SOCKET] = str(path)
+        os.environ[WARM] = name
         command = [sys.executable, "-m", "ghost.runs.warm", "--serve", str(listener.fileno())]
         end, _ = os.pipe()  # nobody writes; it is open as long as we live
         subprocess.Popen(command, stdin=end, pass_fds=[listener.fileno()], env={**os.environ, THREADS: "1"})
         os.close(end)
 
 
-class Server:
-    """Forks a step for every connection and answers with its exit code."""
+def temporary_folder(name: str) -> Path:
+    """For the temporary files of all steps of a head."""
+    return Path(tempfile.gettempdir()) / name
 
-    def __init__(self, listener: socket.socket) -> None:
-        self.listener = listener
-        self.selector = selectors.DefaultSelector()
-        self.on(sys.stdin.fileno(), self.head_gone)
-        self.on(listener.fileno(), self.fork)
 
-    def on(self, descriptor: int, then: Callable[[], Any]) -> None:
-        self.selector.register(descriptor, selectors.EVENT_READ, then)
+def own_temporary_folder(name: str) -> None:
+    """Make it, and remove those whose heads were killed. A head locks its own, so it is free when the head is gone."""
+    mine = temporary_folder(name)
+    mine.mkdir(mode=0o700)
+    fcntl.flock(os.open(mine, os.O_RDONLY), fcntl.LOCK_EX)
+    atexit.register(shutil.rmtree, mine, ignore_errors=True)
+    for folder in mine.parent.glob("ghost-*"):
+        with suppress(OSError):  # another one removes it as well, or a head holds it
+            if NAME.fullmatch(folder.name) and folder.stat().st_uid == os.getuid():
+                descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)
+                finally:
+                    os.close(descriptor)
 
-    def serve(self) -> dict[str, Any] | None:
-        """What to run, in a child; None in the server itself, at its end."""
-        while len(self.selector.get_map()) > 1:  # besides the listener there is the head or a step
-            for key, _ in self.selector.select():
-                if key.fd in self.selector.get_map() and (request := key.data()) is not None:
-                    return request  # type: ignore[no-any-return]
-        return None
 
-    def head_gone(self) -> None:
-        self.selector.unregister(sys.stdin.fileno())
-
-    def fork(self) -> dict[str, Any] | None:
-        connection = self.listener.accept()[0]
-        size, streams, _, _ = socket.recv_fds(connection, 8, 3)
-        request: dict[str, Any] = json.loads(connection.recv(int.from_bytes(size), socket.MSG_WAITALL))
-        command = connection.detach()
-        process = os.fork()
-        if not process:
-            os.close(command)
-            for key in list(self.selector.get_map().values()):
-                os.close(key.fd)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-                os.close(stream)
-            return request
-        for stream in streams:
-            os.close(stream)
-        self.on(command, partial(self.command_gone, process, command))
-        handle = os.pidfd_open(process)
-        self.on(handle, partial(self.step_ended, process, command, handle))
-        return None
-
-    def command_gone(self, process: int, command: int) -> None:
-        """Nobody waits for the step any more."""
-        self.selector.unregister(command)
-        os.kill(process, signal.SIGTERM)
-
-    def step_ended(self, process: int, command: int, handle: int) -> None:
-        self.selector.unregister(handle)
-        os.close(handle)
-        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        if command in self.selector.get_map():
-            self.selector.unregister(command)
-            with suppress(BrokenPipeError):
-                os.write(command, str(code).encode())
-        os.close(command)
+def born(process: int) -> str:
+    """When a process started, in ticks since the machine did; "" when it is gone or only a zombie."""
+    fields = stat_of(process)
+    return fields[19] if fields and fields[0] not in "ZX" else ""
 
 
 def run(module: str, arguments: list[str]) -> None:
     """What `python -m module arguments` does, and says of itself in the records."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _leave)
     sys.argv = [module, *arguments]
     sys.orig_argv = [sys.executable, "-m", module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _leave(number: int, _: Any) -> NoReturn:
+    """End by an exception, so that the step removes its temporary files."""
+    sys.exit(128 + number)
 
 
 def serve(descriptor: int) -> None:
@@ -117,35 +109,87 @@ def serve(descriptor: int) -> None:
         importlib.import_module(library)
     gc.freeze()  # else a collection in a child would copy every page that it only looks at
     with socket.socket(fileno=descriptor) as listener:
-        request = Server(listener).serve()
+        request = Server(listener, sys.stdin.fileno()).serve()
         if request is None:
-            path = Path(os.environ[SOCKET])
-            path.unlink()
-            path.parent.rmdir()
+            shutil.rmtree(temporary_folder(os.environ[WARM]), ignore_errors=True)
             return
         listener.detach()  # it is the server's; a child has closed its own
     Path("/proc/self/comm").write_text(request["module"], encoding="ascii")  # its name in top and ps
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    for name in [name for name in sys.modules if name.startswith("ghost.")]:
+        del sys.modules[name]  # a step imports our modules as they are now
     run(request["module"], request["arguments"])
 
 
-def ask(path: str, module: str, arguments: list[str]) -> int | None:
-    """The exit code of a step that the warm process ran for us; None when there is no such process."""
+class Head:
+    """The Snakemake that started this command, as the variable names it; none for a user or on a cluster."""
+
+    def __init__(self, name: str) -> None:
+        self.socket, self.descriptor = "", -1
+        if not (found := NAME.fullmatch(name)):
+            return
+        with suppress(OSError):
+            self.descriptor = os.pidfd_open(int(found["head"]))
+        if born(int(found["head"])) == found["born"]:
+            self.socket = f"\0{name}"
+            if (folder := temporary_folder(name)).is_dir():
+                os.environ |= dict.fromkeys(("TMPDIR", "TMP", "TEMP", "TEMPDIR"), str(folder))
+        elif int(found["group"]) == os.getpgrp():
+            sys.exit(GONE)
+        else:  # the variable is an old one
+            self.descriptor = -1
+
+    def wait(self, descriptor: int) -> None:
+        """Wait until a file can be read, and leave when the head is gone."""
+        watched = [each for each in (descriptor, self.descriptor) if each >= 0]
+        if descriptor not in select.select(watched, [], [])[0]:
+            sys.exit(GONE)
+
+
+def ask(head: Head, module: str, arguments: list[str]) -> int | None:
+    """The exit code of a step that the warm process ran for us; None when it started none."""
+    place = {"folder": str(Path.cwd()), "environment": dict(os.environ)}
+    request = json.dumps({"module": module, "arguments": arguments, **place}).encode()
     with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(ANSWER_S)
         try:
-            connection.connect(path)
+            connection.connect(head.socket)
+            if not is_ours(connection):
+                return None
+            socket.send_fds(connection, [len(request).to_bytes(8)], [0, 1, 2])
+            connection.sendall(request)
+            if connection.recv(1) != STARTED:
+                return None
         except OSError:
             return None
-        place = {"folder": str(Path.cwd()), "environment": dict(os.environ)}
-        request = json.dumps({"module": module, "arguments": arguments, **place}).encode()
-        socket.send_fds(connection, [len(request).to_bytes(8)], [0, 1, 2])
-        connection.sendall(request)
+        head.wait(connection.fileno())
         answer = connection.recv(16)
     if not answer:
-        print("ghost: error: the warm process that ran this step ended", file=sys.stderr)
+        print("ghost: error: the warm process that ran this step was killed, and the step with it", file=sys.stderr)
     return int(answer or 1)
+
+
+def cold(head: Head, module: str, arguments: list[str]) -> int:
+    """The exit code of a step that a child of ours runs. In the child this goes on as the step."""
+    command = os.getpid()
+    process = os.fork()
+    if not process:
+        end_with(command)
+        run(module, arguments)
+        sys.exit()
+    signal.signal(signal.SIGTERM, _leave)
+    handle = os.pidfd_open(process)
+    try:
+        head.wait(handle)
+    except KeyboardInterrupt:  # the step was interrupted as well
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except SystemExit:
+        os.kill(process, signal.SIGTERM)
+    if not select.select([handle], [], [], GRACE_S)[0]:
+        os.kill(process, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def main() -> None:
@@ -154,12 +198,19 @@ def main() -> None:
         serve(int(sys.argv[2]))
         return
     module, *arguments = sys.argv[1:]
-    path = os.environ.get(SOCKET)
-    if path and os.environ.get(THREADS, "1") == "1":
+    if not LINUX:
+        run(module, arguments)
+        return
+    head, code = Head(os.environ.get(WARM, "")), None
+    if head.socket and os.environ.get(THREADS, "1") == "1":
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of ours above the step's own last words
-        if (code := ask(path, module, arguments)) is not None:
-            sys.exit(code if code >= 0 else 128 - code)  # as a shell says it of a step that a signal ended
-    run(module, arguments)
+        code = ask(head, module, arguments)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if code is None:
+        code = cold(head, module, arguments)
+    if said := why(code):
+        print(f"ghost: error: {said}", file=sys.stderr)
+    sys.exit(code if code >= 0 else 128 - code)  # as a shell says it of a step that a signal ended
 
 
 if __name__ == "__main__":

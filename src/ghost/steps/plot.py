@@ -5,13 +5,13 @@ the report typesets in its own font (matplotlib's pgf backend, which asks LaTeX 
 """
 
 import importlib
-import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
 import tyro
 
 from ghost.errors import exit_on_error
+from ghost.files import scratch
 from ghost.report.plots.style import RC
 from ghost.runs.records import open_runs
 
@@ -26,15 +26,14 @@ def plot(label: str, out: Path, manifests: tuple[Path, ...], pgf: bool = False) 
         pgf: write the .pgf too; needs pdflatex.
     """
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(RC), tempfile.TemporaryDirectory(dir=out.parent, prefix=".plot") as folder:
+    with mpl.rc_context(RC), scratch(out) as folder:
         drawn = importlib.import_module(f"ghost.report.plots.{label}").draw(runs)
-        target = Path(folder) / out.name  # the final name: a .pgf refers to its images by it
+        target = folder / out.name  # the final name: a .pgf refers to its images by it
         drawn.savefig(target.with_suffix(".pdf"), backend="pdf", metadata={"CreationDate": None})
         drawn.savefig(target.with_suffix(".png"), backend="agg", dpi=200, metadata={"Software": None})
         if pgf:
             drawn.savefig(target.with_suffix(".pgf"), backend="pgf")
-        for made in sorted(Path(folder).iterdir()):
+        for made in sorted(folder.iterdir()):
             made.replace(out.parent / made.name)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import tyro
 
 from ghost.errors import GhostError, exit_on_error
+from ghost.evaluations.quiet import busy
 from ghost.files import canonical, write_text
 from ghost.report.estimators import COMPARISONS, ESTIMATORS, show_p
 from ghost.report.statistics import holm
@@ -45,6 +46,8 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
     else:
         estimate = ESTIMATORS[cell["estimator"]](cell, runs)
     behind = list({run.run_id: run for run in (*runs, *(against or []))}.values())
+    timed = ((runs, cell["metric"]), (against or [], cell["against_metric"] or cell["metric"]))
+    stand_ins = [busy(of, metric) for of, metric in timed] + [run.marks[1] for run in behind]
     return {
         **{key: value for key, value in cell.items() if key not in ("name", "digits")},
         "shown": estimate.shown,
@@ -55,7 +58,7 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
         "sha256": estimate.sha256,
         "runs": [run.run_id for run in behind],
         "reduced": any(run.marks[0] for run in behind),
-        "stand_ins": sorted({name for run in behind for name in run.marks[1]}),
+        "stand_ins": sorted(set().union(*stand_ins)),
     }
 
 

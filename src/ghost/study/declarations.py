@@ -26,7 +26,7 @@ class Experiment:
     reads: tuple[str, ...] = ()  # files of the repository that it reads
     uses: tuple[str, ...] = ()  # further modules whose code it runs: those of the decoders and backbones that it loads
     stand_ins: tuple[StandIn, ...] = ()  # what it stands in for
-    timed: bool = False  # whether its values are times, which no second run repeats
+    timed: bool = False  # it measures time: no second run repeats it, and on one machine no job runs beside it
 
     @property
     def modules(self) -> tuple[str, ...]:
