@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,12 @@ from torch import Tensor, nn
 
 from ghost.data.features import FeatureCache, Sizes
 from ghost.decoders.contract import Batch
+from ghost.forms import require
+from ghost.runs.code import module_path
 from ghost.runs.progress import Progress
 from ghost.runs.results import Measured, Outcome
-from ghost.runs.settings import at_least_one, not_negative
+from ghost.runs.settings import at_least_one, not_negative, read_settings
+from ghost.training.building import count, fits
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
 REPLACED = 10  # task-specific diffusion transformers that one Ghost replaces
@@ -43,13 +45,15 @@ class Settings:
     def __post_init__(self) -> None:
         at_least_one(self, "rounds", "threads")
         for name, decoder in self.decoders.items():
-            if not decoder["module"].startswith("ghost.decoders."):
+            require(decoder, {"module": str, "settings": dict}, name)
+            if not decoder["module"].startswith("ghost.decoders.") or module_path(decoder["module"]) is None:
                 raise ValueError(f"{name} is not below ghost.decoders: {decoder['module']}")
         not_negative(self, "warm_up", "dit_every")
 
     def build(self, name: str) -> nn.Module:
         module = importlib.import_module(self.decoders[name]["module"])
-        decoder: nn.Module = module.Decoder(module.Settings(**self.decoders[name]["settings"]), PAPER)
+        (settings,) = read_settings(name, self.decoders[name]["settings"], module.Settings)
+        decoder: nn.Module = module.Decoder(settings, PAPER)
         return decoder
 
 
@@ -78,21 +82,6 @@ def evaluate(
         Measured("dual_over_single", "parameters_percent", 100 * (parameters["ghost_dual"] / parameters["ghost"] - 1)),
     ]
     return Outcome(measured, {f"{name}/latency_ms": found for name, found in latency.items()})
-
-
-def count(build: Callable[[], nn.Module]) -> int:
-    """Parameters, on the device that holds none."""
-    with torch.device("meta"):
-        return sum(p.numel() for p in build().parameters())
-
-
-def fits(needed_bytes: int) -> bool:
-    """Whether that much and half as much again is free; where the system does not say, we try."""
-    meminfo = Path("/proc/meminfo")
-    if not meminfo.exists():
-        return True
-    lines = dict(line.split(":") for line in meminfo.read_text(encoding="ascii").splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024 > 1.5 * needed_bytes
 
 
 def measure(names: list[str], settings: Settings, seed: int, progress: Progress) -> dict[str, np.ndarray]:

@@ -51,7 +51,8 @@ RECORDED = {  # the form of a record
     **dict.fromkeys(("experiment", "step", "module", "lock_sha256", "scale", "start"), str),
     **dict.fromkeys(("settings", "facts", "reduced"), dict),
     **{"inputs": {str: dict}, "outputs": {NAME: dict}, "code": {"sha256": str, "files": {str: dict}}},
-    **{"seed": COUNT, "run_id": RUN_ID, "stand_ins": [str], "wall_s": float, "cpu_s": float},
+    **{"seed": COUNT, "run_id": RUN_ID, "stand_ins": [str], "wall_s": float, "cpu_s": float, "command": [str]},
+    **{"host": str, "commit": (str, None), "slurm_job_id": (str, None), "gpus": [{"model": str, "uuid": str}]},
 }
 
 

@@ -2,7 +2,6 @@
 `python -m ghost.steps.collect --cells ... --manifests ...`.
 """
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +9,7 @@ import tyro
 
 from ghost.errors import exit_on_error
 from ghost.files import atomic, write_json, write_text
+from ghost.report.cells import cell_lines
 from ghost.runs.records import open_runs
 
 NOT_MEASURED = ("setting", "series", "module", "runs")  # estimators whose cells are no metrics
@@ -27,10 +27,10 @@ def collect(
         out_results: one line per measured value: experiment, seed, condition, metric, value, n, run id.
         out_metrics: figure or table -> cell -> its unrounded value, for `dvc metrics`.
     """
-    lines = [line for path in cells for line in path.read_text(encoding="utf-8").splitlines()]
-    write_text(out_cells, "".join(f"{line}\n" for line in sorted(lines, key=lambda line: json.loads(line)["id"])))
+    lines = [line for path in cells for line in cell_lines(path)]
+    write_text(out_cells, "".join(f"{line}\n" for line, _ in sorted(lines, key=lambda found: found[1]["id"])))
     metrics: dict[str, dict[str, float]] = {}
-    for cell in map(json.loads, lines):
+    for _, cell in lines:
         if cell["estimator"] not in NOT_MEASURED and cell["value"] is not None:
             artefact, name = cell["id"].split("/", 1)
             metrics.setdefault(artefact.replace(":", "_"), {})[name] = cell["value"]
