@@ -106,7 +106,7 @@ def _stale(build: Build, experiment: Experiment, record: Mapping[str, Any]) -> I
     for name, entry in record["inputs"].items():
         if "run_id" in entry:
             yield from _stale_run(build, name, entry)
-        elif not Path(name).exists():
+        elif not Path(name).is_file():  # nor a device, which has no end
             yield f"its input {name} is gone"
         elif sha256(Path(name)) != entry["sha256"]:
             yield f"is stale: {name} has changed since (was {entry['sha256'][:8]})"

@@ -6,6 +6,7 @@ times. The result is the ratio of each pair, with its median and quartiles. A be
 """
 
 import csv
+import math
 import os
 import subprocess
 import sys
@@ -102,11 +103,14 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
 def read_pairs(path: Path) -> list[Pair]:
     with path.open(encoding="utf-8", newline="") as file:
         try:
-            return [
+            pairs = [
                 Pair(line["name"], int(line["repeat"]), float(line["ours"]), float(line["reference"]), line["unit"])
                 for line in csv.DictReader(file)
             ]
-        except (KeyError, TypeError, ValueError) as error:
+            if not all(math.isfinite(pair.ours) and math.isfinite(pair.reference) and pair.reference for pair in pairs):
+                raise ValueError("a value is not finite, or a reference is 0")
+            return pairs
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
             raise GhostError(f"{path} is not a file of `make bench`: {error}") from None
 
 
