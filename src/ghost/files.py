@@ -90,7 +90,7 @@ class PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
 def parse_yaml(text: str, where: object) -> Any:
     """A value of plain types. Whatever else YAML can say is refused: objects, endless numbers, aliases that explode."""
     try:
-        value = yaml.load(text, PlainLoader)  # it is a safe loader
+        value = yaml.load(text, PlainLoader)  # noqa: S506  # a SafeLoader, with fewer freedoms
         if _size(value) > MOST_VALUES:
             raise GhostError(f"{where} has more than {MOST_VALUES} values")
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # as its types fail

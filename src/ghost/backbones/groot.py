@@ -44,7 +44,7 @@ from ghost.runs.settings import at_least_one
 
 STAND_IN = ""  # where the checkpoint is not the published one, the record of its run says so
 HEAD_PARAMETERS = 1_068_806_144  # of the published head; any other checkpoint stands in for it
-TOKEN_RULE = "of the n tokens whose mask is 1, sorted(numpy.random.default_rng([token_seed, n]).choice(n, T, False))"
+TOKEN_RULE = "of the n tokens whose mask is 1, sorted(numpy.random.default_rng([token_seed, n]).choice(n, T, False))"  # noqa: S105  # no password
 NOISE_RULE = "numpy.random.default_rng([noise_seed, episode, timestep]).standard_normal([H, d_a])"
 NORMALISATION = "min-max to [-1, 1] by the data set's meta/normalisation.json, as the recorded actions"
 
