@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+LONGEST = 4000  # characters of a message
+
 
 class GhostError(Exception):
     """Bad input. The message is one line; the command line prints it and exits with 2."""
@@ -33,9 +35,17 @@ def exit_on_error(function: Callable[[], Any]) -> None:
     except OSError as error:  # a missing, unreadable or unwritable path, a full disk
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(_fail(f"{where}{error.strerror or error}"))
+    except MemoryError as error:
+        sys.exit(_fail(f"not enough memory: {error}"))
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def one_line(message: str) -> str:
+    """A message without line breaks and control characters: it may quote a file, and a terminal obeys them."""
+    text = " ".join(message[:LONGEST].split()) + ("..." if len(message) > LONGEST else "")
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 def _fail(message: str) -> int:
-    print(f"ghost: error: {message}", file=sys.stderr)
+    print(f"ghost: error: {one_line(message)}", file=sys.stderr)
     return 2

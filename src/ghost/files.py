@@ -11,12 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ghost.errors import GhostError
 from ghost.forms import require
 
 HOST = os.uname().nodename
 TEMPORARY = re.compile(rf"\..*?\.({re.escape(HOST)}|[^/]*)-(\d+)\.tmp.*", re.DOTALL)
 DAY_S = 86400.0
+MOST_VALUES = 100_000  # in a file of YAML; the ledger, the largest, has some 10,000
 
 
 @contextmanager
@@ -96,6 +99,15 @@ def read_json(path: Path, form: Any = None) -> Any:
     return value
 
 
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text, without their ends. `str.splitlines` would also split at U+2028, a sign like any."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise GhostError(f"{path} is not text: {error}") from None
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def parse_json(content: bytes | str, where: object) -> Any:
     """A JSON value. Text that UTF-8 cannot hold is refused: it could be neither printed nor hashed."""
     try:
@@ -106,6 +118,46 @@ def parse_json(content: bytes | str, where: object) -> Any:
     except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no text, and endless integers
         raise GhostError(f"{where} is not JSON: {error}") from None
     return value
+
+
+class PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's is ten times faster
+    """YAML whose keys stand once. PyYAML lets the last of two equal keys win, and nobody sees it."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = [key.value for key, _ in getattr(node, "value", ()) if isinstance(key, yaml.ScalarNode)]
+        doubled = [key for number, key in enumerate(keys) if key in keys[:number]]
+        if doubled:
+            raise yaml.constructor.ConstructorError(None, None, f"{doubled[0]!r} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def parse_yaml(text: str, where: object) -> Any:
+    """A value of plain types. Whatever else YAML can say is refused: objects, endless numbers, aliases that explode."""
+    try:
+        value = yaml.load(text, PlainLoader)  # noqa: S506  # a SafeLoader, with fewer freedoms
+        if _size(value) > MOST_VALUES:
+            raise GhostError(f"{where} has more than {MOST_VALUES} values")
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # as its types fail
+        raise GhostError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
+    return value
+
+
+def read_yaml(path: Path, form: Any = None) -> Any:
+    """The value in a file; of the given form (see ghost.forms), if there is one."""
+    value = parse_yaml("\n".join(read_lines(path)), path)
+    if form is not None:
+        require(value, form, path)
+    return value
+
+
+def _size(value: Any) -> int:
+    """How many values there are, with every alias written out; counting ends above MOST_VALUES."""
+    found, waiting = 0, [value]
+    while waiting and found <= MOST_VALUES:
+        found += 1
+        each = waiting.pop()
+        waiting += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+    return found
 
 
 def canonical(value: Any) -> str:

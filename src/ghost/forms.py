@@ -26,7 +26,7 @@ NAME = re.compile(rf"{PART}(?:/{PART})*")  # of a file below some folder: no roo
 SHA256 = re.compile(r"[0-9a-f]{64}")
 NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a finite number"}
 NAMES |= {dict: "an object", list: "a list", None: "null"}
-LONGEST = 60  # characters of a wrong value that are shown
+LONGEST = 60  # characters that are shown of a wrong value
 
 
 def require(value: Any, form: Any, where: object) -> None:
@@ -34,9 +34,12 @@ def require(value: Any, form: Any, where: object) -> None:
     found = _unlike(value, form)
     if found is not None:
         place, expected, wrong = found
-        said = repr(wrong)
-        shown = said if len(said) <= LONGEST else f"{said[:LONGEST]}..."
-        raise GhostError(f"{where}: {place.lstrip('.') or 'it'} must be {expected}, got {shown}")
+        what = shortened(place.lstrip(".")) or "it"
+        raise GhostError(f"{where}: {what} must be {expected}, got {shortened(repr(wrong))}")
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def has_form(value: Any, form: Any) -> bool:
@@ -63,7 +66,7 @@ def _unlike_object(value: dict[str, Any], form: dict[Any, Any]) -> tuple[str, st
         return _first((f".{key}", item, inner) for key, item in value.items())
     missing = [key for key in form if key not in value]
     if missing:
-        return "", f"an object with {', '.join(form)}", sorted(value)
+        return "", f"an object with {', '.join(missing)}", sorted(value, key=str)
     return _first((f".{key}", value[key], inner) for key, inner in form.items())
 
 

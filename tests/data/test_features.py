@@ -19,7 +19,8 @@ def arrays():
         "state": rng.normal(size=(N, 64)).astype(np.float32),
         "action": rng.normal(size=(N, 17, 32)).astype(np.float32),
         "action_mask": (np.arange(32) < 17).astype(np.uint8),
-        **{name: np.arange(N) for name in ("task", "phase", "episode", "timestep")},
+        **{name: np.arange(N) for name in ("phase", "episode", "timestep")},
+        "task": np.arange(N) % 2,
         **{
             f"split/{name}/{part}": np.arange(k)
             for name in ("episode", "sample")

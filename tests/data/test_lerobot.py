@@ -1,3 +1,5 @@
+import json
+
 import av
 import numpy as np
 import pyarrow as pa
@@ -210,7 +212,20 @@ def edit_info(folder, **changes):
     [
         ({"codebase_version": "v1.6"}, "LeRobot 'v1.6'; this reads v2.0, v2.1, v3.0"),
         ({"fps": None, "data_path": None}, "info.json lacks fps, data_path"),
-        ({"data_path": "{nothing}.parquet"}, "cannot fill in data_path '{nothing}.parquet'"),
+        ({"data_path": "{nothing}.parquet"}, "data_path: cannot fill in '{nothing}.parquet'"),
+        ({"data_path": "{episode_index:999999999d}"}, "cannot fill in"),
+        ({"data_path": "{episode_index.__class__}"}, "cannot fill in"),
+        ({"data_path": "{episode_index!r}"}, "cannot fill in"),
+        ({"data_path": "{"}, "is no template of paths"),
+        ({"data_path": 7}, "data_path must be text, got 7"),
+        ({"data_path": "a\0b"}, "leads out of"),
+        ({"fps": 0}, "fps must lie above 0"),
+        ({"fps": -3}, "fps must lie above 0"),
+        ({"fps": float("nan")}, "fps must be a finite number, got nan"),
+        ({"fps": "10"}, "fps must be a finite number, got '10'"),
+        ({"features": []}, "features must be an object"),
+        ({"features": {"action": None}}, "features.action must be an object"),
+        ({"chunks_size": 0}, "chunks_size must be a whole number from 1"),
         ({"data_path": "../../secret.parquet"}, "leads out of"),
         ({"data_path": "/etc/{episode_index}"}, "leads out of"),
         ({"data_path": "data/other.parquet"}, "other.parquet: no such file, but it should hold episode 0"),
@@ -264,9 +279,91 @@ def test_bad_tables_are_one_line(written, version):
         message = "has no meta/episodes"
     else:
         (folder / "meta/episodes.jsonl").write_text('{"episode_index": 0}\n')
-        message = "a line of tasks.jsonl or episodes.jsonl lacks 'length'"
+        message = "an episode: .* must be an object with length"
     with pytest.raises(GhostError, match=message):
         LeRobotDataset.open(folder)
+
+
+def changed(table, name, value):
+    """A table with another column; `value` is a function of the old one, as a list."""
+    number = table.column_names.index(name)
+    return table.set_column(number, name, pa.array(value(table[name].to_pylist())))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("task_index", lambda c: [99] * len(c), "task 99 is not in the meta data"),
+        ("task_index", lambda c: [-1] * len(c), "task -1 is not in the meta data"),
+        ("task_index", lambda c: [0.5] * len(c), "task_index must hold finite numbers"),
+        ("task_index", lambda c: [None, *c[1:]], "task_index must hold finite numbers"),
+        ("task_index", lambda c: ["pick"] * len(c), "task_index must hold finite numbers"),
+        ("frame_index", lambda c: [-x for x in c], "its frames are not numbered 0 to"),
+        ("frame_index", lambda c: [0] * len(c), "its frames are not numbered 0 to"),
+        ("timestamp", lambda c: [x * 2 for x in c], "its timestamps are not those of 10 steps a second"),
+        ("timestamp", lambda c: [0.0] * len(c), "its timestamps are not those of 10 steps a second"),
+        ("timestamp", lambda c: [float("nan")] * len(c), "timestamp must hold finite numbers"),
+        ("timestamp", lambda c: [[x] for x in c], "timestamp must hold finite numbers"),
+        ("action", lambda c: [row[0] for row in c], "action must hold vectors of finite numbers"),
+        ("action", lambda c: [[float("inf")] * 3] * len(c), "action must hold vectors of finite numbers"),
+        ("action", lambda c: [["a"]] * len(c), "action must hold vectors of finite numbers"),
+        ("action", lambda c: [[]] * len(c), "action must hold vectors of finite numbers"),
+        ("observation.state", lambda c: [None, *c[1:]], "has lists of unequal length"),
+        ("observation.state", lambda c: [c[0], c[0][:1], *c[2:]], "has lists of unequal length"),
+        ("episode_index", lambda c: ["0"] * len(c), "episode 0 has 0 steps"),
+        ("episode_index", lambda c: [float("nan")] * len(c), "episode 0 has 0 steps"),
+    ],
+)
+def test_a_wrong_column_is_one_line(tmp_path, name, value, message):
+    write_dataset(tmp_path / "set", recordings(videos=False), fps=10, robot="test")
+    (path,) = (tmp_path / "set/data").rglob("*.parquet")
+    pq.write_table(changed(pq.read_table(path), name, value), path)
+    with pytest.raises(GhostError, match=message):
+        LeRobotDataset.open(tmp_path / "set").episode(0)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value", "message"),
+    [
+        ("tasks", "task_index", lambda c: [5 + x for x in c], "the tasks are not numbered 0 to"),
+        ("tasks", "task_index", lambda c: [0] * len(c), "the tasks are not numbered 0 to"),
+        ("tasks", "task", lambda c: [7] * len(c), "task must be text, got 7"),
+        ("episodes", "length", lambda c: [10**12] * len(c), "length must be a whole number from 1 to"),
+        ("episodes", "length", lambda c: [-1] * len(c), "length must be a whole number from 1 to"),
+        ("episodes", "length", lambda c: ["9"] * len(c), "length must be a whole number from 1 to"),
+        ("episodes", "episode_index", lambda c: c[::-1], None),  # the order in the file does not matter
+        ("episodes", "episode_index", lambda c: [None, *c[1:]], "episode_index must be a whole number"),
+        ("episodes", "tasks", lambda c: [["unheard of"]] * len(c), "has an unlisted task, 'unheard of'"),
+        ("episodes", "tasks", lambda c: [7] * len(c), "must be a list, got 7"),
+    ],
+)
+def test_wrong_meta_data_are_one_line(tmp_path, file, name, value, message):
+    write_dataset(tmp_path / "set", recordings(videos=False), fps=10, robot="test")
+    path = tmp_path / "set/meta" / ("tasks.parquet" if file == "tasks" else "episodes/chunk-000/file-000.parquet")
+    pq.write_table(changed(pq.read_table(path), name, value), path)
+    if message is None:
+        assert len(LeRobotDataset.open(tmp_path / "set")) == 3
+        return
+    with pytest.raises(GhostError, match=message):
+        LeRobotDataset.open(tmp_path / "set")
+
+
+def test_a_line_separator_in_an_instruction_is_no_new_line(written, version):
+    folder, _ = written
+    if version == "v3.0":
+        return
+    path = folder / "meta/tasks.jsonl"
+    lines = [json.loads(line) for line in path.read_text().split("\n") if line]
+    told = {line["task"]: f"{line['task']}\u2028now" for line in lines}
+    path.write_text(
+        "".join(json.dumps({**line, "task": told[line["task"]]}, ensure_ascii=False) + "\n" for line in lines)
+    )
+    episodes = folder / "meta/episodes.jsonl"
+    lines = [json.loads(line) for line in episodes.read_text().split("\n") if line]
+    episodes.write_text(
+        "".join(json.dumps({**line, "tasks": [told[t] for t in line["tasks"]]}) + "\n" for line in lines)
+    )
+    assert list(LeRobotDataset.open(folder).tasks.values()) == list(told.values())
 
 
 @pytest.mark.parametrize(

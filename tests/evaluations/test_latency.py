@@ -4,7 +4,7 @@ import math
 import pytest
 
 from ghost.evaluations import latency
-from ghost.evaluations.latency import Settings, evaluate, fits
+from ghost.evaluations.latency import Settings, evaluate
 from ghost.runs.progress import Progress
 from ghost.study import EXPERIMENTS
 
@@ -64,8 +64,8 @@ def test_the_large_one_takes_part_in_some_rounds():
 
 
 def test_memory_is_asked_for():
-    assert fits(1)
-    assert not fits(1 << 60)
+    assert latency.fits(1)
+    assert not latency.fits(1 << 60)
     with pytest.raises(ValueError, match="rounds must be at least 1, got 0"):
         Settings(rounds=0, warm_up=0, threads=1, dit_every=0, decoders={})
 

@@ -75,7 +75,7 @@ TARGET = "data/laptop/runs/switch_speed/manifest.json"
         (lambda s: s["files"].update({TARGET: "0" * 64}), "sha256 differs"),
         (lambda s: s["records"].update({TARGET: []}), "must be an object"),
         (lambda s: s["records"][TARGET].update(input=7), "input must be a list, got 7"),
-        (lambda s: s["records"][TARGET].pop("params"), "must be an object with rule"),
+        (lambda s: s["records"][TARGET].pop("params"), "must be an object with params"),
     ],
 )
 def test_a_snapshot_that_is_not_right_restores_nothing(pulled, change, message):

@@ -14,7 +14,8 @@ from ghost.study.builds import load
 
 def cell(identity, value, **changes):
     made = {"id": identity, "shown": str(value), "value": value, "experiment": "cvae", "against": "", "runs": ["r"] * 5}
-    return {identity: {**made, "stand_ins": [], "reduced": False, **changes}}
+    made |= {"metric": "mse", "condition": "all", "estimator": "mean_std", "unit": "", "interval": None, "n": 5}
+    return {identity: {**made, "unpaired": [], "sha256": None, "stand_ins": [], "reduced": False, **changes}}
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_every_predicate_is_bound_to_a_sentence(root):
 
 def test_sentences_of_another_form_are_named(tmp_path):
     (tmp_path / "bad.yaml").write_text("- a\n")
-    with pytest.raises(GhostError, match="expected `id: predicate`"):
+    with pytest.raises(GhostError, match="must be an object"):
         read_sentences(tmp_path / "bad.yaml")
 
 

@@ -185,11 +185,32 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"experiments": {"switch_speed": {"dt": "fast"}}}, "dt must be float, like"),
         ({"experiments": {"switch_speed": {"euler_steps": 3}}}, "euler_steps must be list"),
         ({"experiments": {"switch_speed": 3}}, "experiments.switch_speed: 3 is not of type 'object'"),
-        ({"experiments": {"mlp": {"seeds": 0}}}, "mlp.seeds must be how many, at least 1, or a list of different"),
+        ({"experiments": {"mlp": {"seeds": 0}}}, "mlp.seeds must be how many, 1 to 1000, or a list of different seeds"),
         ({"experiments": {"mlp": {"seeds": True}}}, "mlp.seeds must be how many"),
         ({"experiments": {"mlp": {"seeds": [1, 1]}}}, "mlp.seeds must be how many"),
         ({"experiments": {"mlp": {"seeds": []}}}, "mlp.seeds must be how many"),
-        ({"experiments": {"mlp": {"seeds": [1.5]}}}, "each of mlp.seeds must be int"),
+        ({"experiments": {"mlp": {"seeds": [1.5]}}}, "mlp.seeds must be how many"),
+        ({"experiments": {"mlp": {"seeds": 10**12}}}, "mlp.seeds must be how many"),
+        ({"experiments": {"mlp": {"seeds": [-1]}}}, "none negative"),
+        ({"experiments": {"mlp": {"seeds": "[1"}}}, "mlp.seeds is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "!!python/object:os.system"}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "[[["}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "a: b\n\tc"}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "9" * 5000}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "!!int ''"}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "2001-99-99"}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "[" * 5000}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": 10**12}}}, "mlp.epochs must be at most"),
+        ({"experiments": {"mlp": {"epochs": 10**30}}}, "mlp.epochs must be int"),
+        ({"experiments": {"mlp": {"learning_rate": ".nan"}}}, "mlp.learning_rate must be float"),
+        ({"experiments": {"mlp": {"learning_rate": float("inf")}}}, "mlp.learning_rate must be float"),
+        ({"experiments": {"mlp": {"learning_rate": 10**400}}}, "mlp.learning_rate must be float"),
+        ({"experiments": {"mlp": {7: 1}}}, "mlp has no setting 7"),
+        ({"experiments": {"latency": {"decoders": {}}}}, "latency.decoders must be dict"),
+        ({"feature_jobs": 1_000_000}, "feature_jobs: 1000000 is greater than the maximum of 1000"),
+        ({"workers": 10**9}, "workers: 1000000000 is greater than the maximum of 1024"),
+        ({"max_seeds": 10**9}, "max_seeds: 1000000000 is greater"),
+        ({7: 1}, "no key 7"),
         ({"max_seeds": 0}, "max_seeds: 0 is less than the minimum of 1"),
         ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
         ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
@@ -213,5 +234,5 @@ def test_a_broken_scale_file_is_named(root, tmp_path):
     with pytest.raises(GhostError, match=r"laptop\.yaml is not YAML"):
         config.load({}, tmp_path)
     (tmp_path / "config/laptop.yaml").write_text(yaml.safe_dump(["a"]))
-    with pytest.raises(GhostError, match="expected keys and values"):
+    with pytest.raises(GhostError, match="must be an object, got"):
         config.load({}, tmp_path)

@@ -42,7 +42,7 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
 
-TOKEN_RULE = "of the n tokens whose mask is 1, sorted(numpy.random.default_rng([token_seed, n]).choice(n, T, False))"
+TOKEN_RULE = "of the n tokens whose mask is 1, sorted(numpy.random.default_rng([token_seed, n]).choice(n, T, False))"  # noqa: S105  # no password
 NOISE_RULE = "numpy.random.default_rng([noise_seed, episode, timestep]).standard_normal([H, d_a])"
 NORMALISATION = "min-max to [-1, 1] by the data set's meta/normalisation.json, as the recorded actions"
 

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from ghost.backbones.groot_environment import attention
 from ghost.errors import GhostError
 from ghost.files import read_json, sha256, write_json
+from ghost.forms import require
 
 CHECKPOINT = "checkpoint"  # its folder in a run of ghost.steps.finetune
 EAGLE = "eagle"  # the processor's folder in the checkpoint's folder
@@ -28,6 +29,8 @@ ASSETS = (  # the processor's files; its code is lerobot's own
     "tokenizer_config.json",
     "vocab.json",
 )
+SIZE = range(1, 10**6)
+CONFIG = {"backbone_cfg": dict, "action_head_cfg": dict, "action_horizon": SIZE, "action_dim": SIZE}
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -65,12 +68,13 @@ def check_files(folder: Path, processor: Path) -> None:
     if missing:
         raise GhostError(f"{processor} is not an Eagle processor: it has no {', '.join(missing)}")
     for name in ("config.json", "preprocessor_config.json", "processor_config.json", "tokenizer_config.json"):
-        for place in _code_places(read_json(processor / name)):
+        for place in _code_places(read_json(processor / name, dict), processor / name):
             if "--" in place:  # transformers would take the code from that repository
                 raise GhostError(f"{processor / name} names code from elsewhere ({place}), which is not run")
 
 
-def _code_places(config: Mapping[str, Any]) -> list[str]:
+def _code_places(config: Mapping[str, Any], where: Path) -> list[str]:
+    require(config.get("auto_map", {}), {str: (str, None, [(str, None)])}, f"{where}: auto_map")
     places = config.get("auto_map", {}).values()
     return [str(name) for place in places for name in (place if isinstance(place, list) else [place])]
 
@@ -79,8 +83,11 @@ def check_weights(folder: Path, model: Any) -> None:
     """Refuse a checkpoint that lacks a weight. transformers would draw the weight at random."""
     stored: set[str] = set()
     for path in folder.glob("*.safetensors"):
-        with safe_open(path, framework="pt") as file:
-            stored |= set(file.keys())
+        try:
+            with safe_open(path, framework="pt") as file:
+                stored |= set(file.keys())
+        except SafetensorError as error:
+            raise GhostError(f"{path} has no weights: {error}") from None
     missing = sorted(name for name in set(model.state_dict()) - stored if not name.endswith("lm_head.weight"))
     if missing:
         raise GhostError(f"{folder} lacks {len(missing)} of the weights, {missing[0]} among them")
@@ -94,12 +101,14 @@ def files_hash(folder: Path, names: Iterable[str]) -> str:
 
 def read_config(folder: Path, horizon: int | None = None) -> dict[str, Any]:
     """config.json, with another horizon if one is given. No weight depends on the horizon."""
-    config: dict[str, Any] = read_json(folder / "config.json")
+    config: dict[str, Any] = read_json(folder / "config.json", dict)
     missing = [key for key in ("backbone_cfg", "action_head_cfg", "action_horizon", "action_dim") if key not in config]
     if missing:
         raise GhostError(f"{folder}/config.json does not belong to a GR00T N1.5: it lacks {', '.join(missing)}")
+    require(config, CONFIG, folder / "config.json")
     if horizon is not None:
         longest = config["action_head_cfg"].get("max_seq_len", 1024)
+        require(longest, SIZE, f"{folder}/config.json: action_head_cfg.max_seq_len")
         if not 1 <= horizon <= longest:
             raise GhostError(f"{folder}: the head has positions for horizons 1 to {longest}, not {horizon}")
         config["action_horizon"] = config["action_head_cfg"]["action_horizon"] = horizon
@@ -113,7 +122,7 @@ def assembled_processor(processor: Path, scratch: Path) -> Path:
     shutil.copytree(groot_n1.DEFAULT_VENDOR_EAGLE_PATH, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ASSETS:
         shutil.copy(processor / name, folder / name)
-    config = read_json(folder / "config.json")
+    config = read_json(folder / "config.json", {"text_config": dict, "vision_config": dict})
     for part in (config, config["text_config"], config["vision_config"]):
         part["_attn_implementation"] = attention()
     write_json(folder / "config.json", config)

@@ -6,6 +6,7 @@ times. The result is the ratio of each pair, with its median and quartiles. A be
 """
 
 import csv
+import math
 import os
 import subprocess
 import sys
@@ -80,7 +81,10 @@ def python(*arguments: str, root: Path, core: int | None = None) -> None:
 
 def call(*command: str, folder: Path, environment: Mapping[str, str] = os.environ) -> str:
     """Run a command and return its output; a failure is one line."""
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    # S603: the benches' own commands, without a shell
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         why = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise GhostError(f"bench: {' '.join(command[:4])} failed: {why[-1]}")
@@ -102,11 +106,14 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
 def read_pairs(path: Path) -> list[Pair]:
     with path.open(encoding="utf-8", newline="") as file:
         try:
-            return [
+            pairs = [
                 Pair(line["name"], int(line["repeat"]), float(line["ours"]), float(line["reference"]), line["unit"])
                 for line in csv.DictReader(file)
             ]
-        except (KeyError, TypeError, ValueError) as error:
+            if not all(math.isfinite(pair.ours) and math.isfinite(pair.reference) and pair.reference for pair in pairs):
+                raise ValueError("a value is not finite, or a reference is 0")
+            return pairs
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
             raise GhostError(f"{path} is not a file of `make bench`: {error}") from None
 
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from ghost.benches import Pair, Place, call, in_turns, interleaved, python, read_pairs, seconds, write_pairs
-from ghost.files import read_json
+from ghost.files import read_json, read_lines
 from ghost.study import EXPERIMENTS
 from ghost.study.benchmarks import LINES
 
@@ -94,7 +94,7 @@ def own_time(folder: Path) -> tuple[float, float]:
 
 def audits(folder: Path) -> list[Pair]:
     path = folder / "data/smoke/cells.jsonl"
-    cells = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    cells = [json.loads(line) for line in read_lines(path)]
 
     def audit() -> None:
         python("ghost.cli", "audit", cells[0]["id"], "--scale", "smoke", root=folder)

@@ -21,7 +21,8 @@ from torchdiffeq import odeint
 from ghost.benches import Pair, Place, interleaved, resident_mb
 from ghost.decoders import dit, ghost, ghost_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
-from ghost.evaluations.latency import PAPER, fits
+from ghost.evaluations.latency import PAPER
+from ghost.training.building import fits
 from ghost.training.export import example, session, to_onnx
 
 REPEATS = {1: 60, 64: 8}  # by batch

@@ -19,7 +19,7 @@ import tyro
 
 from ghost.claims.ledger import NonResult, read_ledger
 from ghost.errors import GhostError, exit_on_error
-from ghost.files import atomic
+from ghost.files import atomic, read_lines
 
 WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twenty", "twice")
 NUMBER = re.compile(
@@ -111,13 +111,16 @@ def write_numbers(source: Path, kinds: Sequence[NonResult], out: Path) -> None:
 
 def read_numbers(path: Path) -> list[Printed]:
     """Read the list back."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if not lines or not lines[0].startswith("# sha256"):
+    head, *lines = read_lines(path) or [""]
+    if not head.startswith("# sha256"):
         raise GhostError(f"{path} is not a list of the article's numbers")
-    return [
-        Printed(**{**line, "line": int(line["line"]), "number": int(line["number"])})  # type: ignore[arg-type]
-        for line in csv.DictReader(lines[1:])
-    ]
+    try:
+        return [
+            Printed(**{**line, "line": int(line["line"]), "number": int(line["number"])})  # type: ignore[arg-type]
+            for line in csv.DictReader(f"{line}\n" for line in lines)
+        ]
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise GhostError(f"{path} has a line that is no number of the article: {error}") from None
 
 
 def main(source: Path, ledger: Path, out: Path) -> None:

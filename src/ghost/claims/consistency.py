@@ -200,7 +200,10 @@ def findings(ledger: Ledger) -> list[Finding]:
 
 def _derive(line: Derived, ledger: Ledger, functions: Mapping[str, Callable[..., Any]]) -> Finding:
     claim = ledger.claim(line.claim)
-    computed, stated = _interval(evaluate(line.computed, functions)), _stated(claim, line.number)
+    value, stated = evaluate(line.computed, functions), _stated(claim, line.number)
+    if not isinstance(value, Interval | int | float):
+        raise GhostError(f"claims: {line.computed!r} is no number")
+    computed = _interval(value)
     return Finding(claim.id, computed.meets(stated), line.rule, f"printed {claim.printed}, computed {computed}")
 
 

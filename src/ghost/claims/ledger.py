@@ -17,13 +17,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
-
 from ghost.errors import GhostError, did_you_mean
+from ghost.files import read_yaml
+from ghost.forms import COUNT, require
 
 LEDGER = Path("paper/claims.yaml")
 NUMBERS = Path("paper/article_numbers.csv")
 Judge = Literal["exact", "statistical", "significance", "hardware", "premise"]
+FORM = {
+    "claims": [{"id": str, "printed": str, "at": [(str, {str: str})], "judge": str}],
+    "relations": [{"id": str, "line": COUNT, "says": str, "holds": str}],
+    "derived": [{"claim": str, "rule": str, "from": str}],
+    "noise": {str: {"kind": re.compile("retraining|rollout"), "runs": range(1, 10**9)}},
+    "margins": {str: float},
+    "non_results": [{"name": str, "reason": str, "pattern": str}],
+}
+MORE = {"unit": str, "study": str, "note": str, "despite": str, "cell": (str, [str])}  # of a claim, if it has them
 SIGNS = re.compile(r"^(?:[≈<>≤≥] ?)?")
 
 
@@ -121,8 +130,7 @@ def numbers(printed: str) -> list[Number]:
 
 def read_ledger(path: Path = LEDGER) -> Ledger:
     """Read and check the ledger."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster
-    loaded = yaml.load(path.read_text(encoding="utf-8"), loader)
+    loaded = read_yaml(path, FORM)
     try:
         claims = [_claim(entry) for entry in loaded["claims"]]
         relations = [Relation(**entry) for entry in loaded["relations"]]
@@ -133,6 +141,12 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
         ledger = Ledger(by_id, by_relation, derived, noise, loaded["margins"], kinds)
     except (KeyError, TypeError, AttributeError) as error:
         raise GhostError(f"{path}: {error}") from None
+    for kind in kinds:
+        for pattern in (kind.pattern, kind.at):
+            try:
+                re.compile(pattern)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise GhostError(f"{path}: {kind.name}: {pattern!r} is no regular expression: {error}") from None
     for listed in ([c.id for c in claims], [r.id for r in relations]):
         doubled = sorted({identity for identity in listed if listed.count(identity) > 1})
         if doubled:
@@ -142,6 +156,9 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
 
 def _claim(entry: dict[str, Any]) -> Claim:
     at: dict[str, str] = {}
+    for key, form in MORE.items():
+        if key in entry:
+            require(entry[key], form, f"claims: {entry['id']}: {key}")
     for place in entry["at"]:
         at.update(place if isinstance(place, dict) else {str(place): entry["printed"]})
     cell = entry.get("cell", ())

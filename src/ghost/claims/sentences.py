@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ghost.claims.consistency import described, predicate
 from ghost.claims.verdicts import values
 from ghost.errors import GhostError
+from ghost.files import read_yaml
 
 SENTENCES = Path("paper/sentences.yaml")
 USED = re.compile(r"\\holds\{([^{}]*)\}")
@@ -21,9 +20,7 @@ USED = re.compile(r"\\holds\{([^{}]*)\}")
 
 def read_sentences(path: Path) -> dict[str, str]:
     """The predicate of each sentence, by id."""
-    loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(loaded, dict) or not all(isinstance(text, str) for text in loaded.values()):
-        raise GhostError(f"{path}: expected `id: predicate` on every line")
+    loaded: dict[str, str] = read_yaml(path, {str: str})
     return loaded
 
 

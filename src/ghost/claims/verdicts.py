@@ -19,6 +19,7 @@ from ghost.claims.consistency import Finding, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import Claim, Ledger, Relation, numbers
 from ghost.errors import GhostError, did_you_mean
+from ghost.runs.code import module_path
 from ghost.study import EXPERIMENTS
 
 VERDICTS = (
@@ -187,12 +188,15 @@ def _study_value(expression: str) -> float:
         return settings[dotted]
 
     def code(dotted: str) -> Any:
-        module, _, constant = dotted.rpartition(".")
-        if not module.startswith("ghost."):
+        module, _, constant = str(dotted).rpartition(".")
+        if not (constant.isupper() and module_path(module) and hasattr(importlib.import_module(module), constant)):
             raise GhostError(f"claims: {dotted} is not a constant of our code")
         return getattr(importlib.import_module(module), constant)
 
-    return float(evaluate(expression, {"code": code}, name))
+    value = evaluate(expression, {"code": code}, name)
+    if not isinstance(value, int | float):
+        raise GhostError(f"claims: {expression!r} is no number")
+    return float(value)
 
 
 def _judge_relation(relation: Relation, ledger: Ledger, cells: Cells, contradictions: list[Finding]) -> Verdict:

@@ -28,15 +28,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import atomic, confined, read_json
+from ghost.forms import NAME
 from ghost.runs.records import Run, open_runs
 
 INDEX = "shards.json"
 TOKENS, ACTIONS = "tokens", "actions"  # folders of the shards
+LARGEST = range(1, 10**6)
+SIZES = ("tokens", "d_token", "d_state", "horizon", "d_action")
+INDEXED = {
+    "sizes": dict.fromkeys(SIZES, LARGEST),
+    "task_names": [str],
+    "samples_per_shard": LARGEST,
+    "shards": [NAME],
+}
 SMALL = ("state", "action", "action_mask", "task", "phase", "episode", "timestep")
 
 
@@ -87,17 +97,15 @@ class FeatureCache:
     @classmethod
     def of(cls, run: Run) -> FeatureCache:
         """The cache of a run. A missing shard is an error here; another fault is one when the shard is read."""
-        index = read_json(run.path(INDEX))
-        arrays = run.arrays()
-        try:
-            sizes = Sizes(**index["sizes"])
-            small = {name: arrays[name] for name in SMALL}
-            names = {name.split("/")[1] for name in arrays if name.startswith("split/")}
-            splits = {name: (arrays[f"split/{name}/train"], arrays[f"split/{name}/test"]) for name in names}
-            listed, per_shard, task_names = index["shards"], index["samples_per_shard"], index["task_names"]
-        except (KeyError, TypeError, IndexError) as error:
-            raise GhostError(f"{run.folder} is not a feature cache ({error})") from None
+        index = read_json(run.path(INDEX), INDEXED)
+        arrays, sizes = run.arrays(), Sizes(**{name: index["sizes"][name] for name in SIZES})
+        names = {name.split("/")[1] for name in arrays if name.startswith("split/")}
+        parts = [f"split/{name}/{part}" for name in names for part in ("train", "test")]
+        _check(arrays, parts, sizes, len(index["task_names"]), f"{run.folder}/seed{run.seed}")
+        small = {name: arrays[name] for name in SMALL}
         small["action_mask"] = small["action_mask"].astype(bool)
+        splits = {name: (arrays[f"split/{name}/train"], arrays[f"split/{name}/test"]) for name in names}
+        listed, per_shard, task_names = index["shards"], index["samples_per_shard"], index["task_names"]
 
         def shards(kind: str, shape: tuple[int, int], dtype: type) -> Shards:
             names = [name for name in listed if name.startswith(f"{kind}/")]
@@ -154,6 +162,26 @@ class FeatureCache:
         return train, test
 
 
+def _check(arrays: Mapping[str, np.ndarray], splits: list[str], sizes: Sizes, tasks: int, where: str) -> None:
+    """Refuse arrays that are not those of a cache: absent, of another shape or kind, not finite, or out of range."""
+    n = len(arrays["state"]) if "state" in arrays and arrays["state"].ndim else 0
+    shapes: dict[str, tuple[int, ...]] = {"state": (n, sizes.d_state), "action": (n, sizes.horizon, sizes.d_action)}
+    shapes |= {"action_mask": (sizes.d_action,)} | dict.fromkeys(("task", "phase", "episode", "timestep"), (n,))
+    shapes |= {name: (arrays[name].size if name in arrays else 0,) for name in splits}
+    highest = {"task": tasks} | dict.fromkeys(splits, n)
+    for name, shape in shapes.items():
+        found, kinds = arrays.get(name), "f" if name in ("state", "action") else "iub"
+        if found is None or found.shape != shape or found.dtype.kind not in kinds:
+            raise GhostError(f"{where} is not a feature cache: {name} is {_described(found)}, expected {shape}")
+        outside = found.size and name in highest and not (found.min() >= 0 and found.max() < highest[name])
+        if outside or (kinds == "f" and not np.isfinite(found).all()):
+            raise GhostError(f"{where} is not a feature cache: {name} is out of range")
+
+
+def _described(array: np.ndarray | None) -> str:
+    return "missing" if array is None else f"{array.dtype} {array.shape}"
+
+
 class Shards:
     """The shards of one kind, memory-mapped. One that is truncated, altered or mixed up is named when first read."""
 
@@ -181,10 +209,20 @@ class Shards:
         """Shard `number` [length, *shape], verified."""
         if number not in self.opened:
             name = self.names[number]
-            shard = np.load(self.run.path(name), mmap_mode="r", allow_pickle=False)
+            path = self.run.path(name)
+            try:
+                shard = np.lib.format.open_memmap(path, mode="r")
+            except (
+                ValueError,
+                EOFError,
+                TypeError,
+                OverflowError,
+                SyntaxError,
+                TokenError,
+            ) as error:  # as headers fail
+                raise GhostError(f"{path} is not an array: {error}") from None
             if shard.shape != (self.lengths[number], *self.shape) or shard.dtype != self.dtype:
-                where = f"{self.run.folder}/seed{self.run.seed}/{name}"
-                raise GhostError(f"{where} is {shard.dtype} {shard.shape}, not as {INDEX} says")
+                raise GhostError(f"{path} is {shard.dtype} {shard.shape}, not as {INDEX} says")
             self.opened[number] = shard
         return self.opened[number]
 

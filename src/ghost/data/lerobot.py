@@ -11,7 +11,6 @@ We do not use the lerobot package: it reads only one of the versions and needs i
 data set's own files, so each is checked to lie inside its folder.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,14 +19,15 @@ from typing import Any, Self
 import av
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ghost.errors import GhostError, did_you_mean
-from ghost.files import confined, read_json
+from ghost.data.lerobot_meta import read_info, read_meta, read_modality, read_parquet
+from ghost.errors import GhostError, did_you_mean, one_line
+from ghost.files import confined
+from ghost.forms import has_form
 
-VERSIONS = ("v2.0", "v2.1", "v3.0")
 STATE, ACTION = "observation.state", "action"
 LIMITS = "meta/normalisation.json"
+LONGEST_S = 10**6  # of a video
 CHUNK = 1000  # files per folder, as in LeRobot
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
 
@@ -60,19 +60,9 @@ class LeRobotDataset:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        if not (path / "meta/info.json").is_file():
-            raise GhostError(f"{path} is no LeRobot data set: it has no meta/info.json")
-        info = read_json(path / "meta/info.json")
-        missing = [key for key in ("codebase_version", "fps", "features", "data_path") if key not in info]
-        if missing:
-            raise GhostError(f"{path}/meta/info.json lacks {', '.join(missing)}")
-        if info["codebase_version"] not in VERSIONS:
-            raise GhostError(f"{path}: LeRobot {info['codebase_version']!r}; this reads {', '.join(VERSIONS)}")
-        tasks, episodes = (_meta_v3 if info["codebase_version"] == "v3.0" else _meta_v2)(path)
-        if [episode["episode_index"] for episode in episodes] != list(range(len(episodes))):
-            raise GhostError(f"{path}/meta: the episodes are not numbered 0 to {len(episodes) - 1}")
-        modality = path / "meta/modality.json"
-        return cls(path, info, tasks, episodes, read_json(modality) if modality.is_file() else {})
+        info = read_info(path)
+        tasks, episodes = read_meta(path, info)
+        return cls(path, info, tasks, episodes, read_modality(path))
 
     @property
     def fps(self) -> float:
@@ -93,20 +83,21 @@ class LeRobotDataset:
         """The steps of one episode, with every column of its file."""
         meta, path = self._meta(index), self.data_file(index)
         if self._read is None or self._read[0] != path:
-            self._read = (path, _read_parquet(path))
+            self._read = (path, read_parquet(path))
         table = self._read[1]
         wanted = (STATE, ACTION, "timestamp", "task_index", "episode_index")
         for name in wanted:
             if name not in table.column_names:
                 raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
-        own = np.flatnonzero(table["episode_index"].to_numpy() == index)
+        own = np.flatnonzero(as_array(table["episode_index"], f"{path}: column episode_index") == index)
         if len(own) != meta["length"]:
             raise GhostError(f"{path}: episode {index} has {len(own)} steps, the meta data say {meta['length']}")
         if np.any(np.diff(own) != 1):
             raise GhostError(f"{path}: the steps of episode {index} do not stand together")
         steps = table.slice(int(own[0]) if len(own) else 0, len(own))
         numeric = [entry.name for entry in steps.schema if not pa.types.is_struct(entry.type)]  # structs hold images
-        values = {name: _array(steps[name], f"{path}: column {name}") for name in numeric}
+        values = {name: as_array(steps[name], f"{path}: column {name}") for name in numeric}
+        self._check(values, f"{path}: episode {index}")
         return Episode(
             index,
             state=values[STATE].astype(np.float32),
@@ -116,6 +107,36 @@ class LeRobotDataset:
             columns={name: value for name, value in values.items() if name not in wanted},
         )
 
+    def instruction(self, index: int) -> str:
+        """The first task of an episode, in words."""
+        named = self._meta(index).get("tasks")
+        if not named:
+            raise GhostError(f"{self.folder}/meta: episode {index} has no tasks")
+        return str(named[0])
+
+    def _check(self, values: Mapping[str, np.ndarray], where: str) -> None:
+        """Refuse an episode whose columns are not vectors, times and tasks that fit the meta data."""
+        for name, axes in ((STATE, 2), (ACTION, 2), ("timestamp", 1), ("task_index", 1)):
+            column = values.get(name, np.zeros(0))
+            kinds = "iu" if name == "task_index" else "iuf"
+            if (
+                column.ndim != axes
+                or column.dtype.kind not in kinds
+                or not np.isfinite(column).all()
+                or not column.size
+            ):
+                raise GhostError(f"{where}: {name} must hold {'vectors of ' if axes == 2 else ''}finite numbers")
+        steps = np.arange(len(values[ACTION]))
+        if np.abs(values["timestamp"] - steps / self.fps).max() > 0.5 / self.fps:
+            raise GhostError(f"{where}: its timestamps are not those of {self.fps:g} steps a second, from 0 on")
+        if "frame_index" in values and not np.array_equal(values["frame_index"], steps):
+            raise GhostError(f"{where}: its frames are not numbered 0 to {len(steps) - 1}")
+        unknown = sorted(set(values["task_index"].tolist()) - self.tasks.keys())
+        if unknown:
+            raise GhostError(
+                f"{where}: task {unknown[0]} is not in the meta data, which have 0 to {len(self.tasks) - 1}"
+            )
+
     def frames(self, index: int, camera: str, steps: Sequence[int]) -> np.ndarray:
         """Images [n, height, width, 3] uint8 of these steps of an episode, in the order asked for."""
         meta, key = self._meta(index), self._camera(camera)
@@ -123,7 +144,10 @@ class LeRobotDataset:
         if wrong:
             raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
         # In v3 a video holds several episodes, one after the other.
-        first = round(float(meta.get(f"videos/{key}/from_timestamp", 0.0)) * self.fps)
+        begins_s = meta.get(f"videos/{key}/from_timestamp", 0.0)
+        if not has_form(begins_s, float) or not 0 <= begins_s <= LONGEST_S:
+            raise GhostError(f"{self.folder}/meta: episode {index} begins at {begins_s} s of its video")
+        first = round(begins_s * self.fps)
         decoded = dict(_decode(self.video_file(index, key), self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
 
@@ -178,59 +202,20 @@ class LeRobotDataset:
         return path
 
 
-def _meta_v2(folder: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
-    try:
-        tasks = {line["task_index"]: line["task"] for line in _read_lines(folder / "meta/tasks.jsonl")}
-        episodes = sorted(_read_lines(folder / "meta/episodes.jsonl"), key=lambda line: int(line["episode_index"]))
-        return tasks, [{**line, "length": int(line["length"])} for line in episodes]
-    except KeyError as error:
-        raise GhostError(f"{folder}/meta: a line of tasks.jsonl or episodes.jsonl lacks {error}") from None
-
-
-def _meta_v3(folder: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
-    paths = sorted((folder / "meta/episodes").rglob("*.parquet"))
-    if not paths:
-        raise GhostError(f"{folder} has no meta/episodes/*/*.parquet")
-    table = _read_parquet(folder / "meta/tasks.parquet")
-    names = [name for name in table.column_names if name != "task_index"]  # pandas' index: `task`, or unnamed
-    episodes = [line for path in paths for line in _read_parquet(path).to_pylist()]
-    if len(names) != 1 or len(names) == len(table.column_names):
-        raise GhostError(f"{folder}/meta/tasks.parquet: expected task and task_index, got {table.column_names}")
-    if any(line.get(key) is None for line in episodes for key in ("episode_index", "length")):
-        raise GhostError(f"{folder}/meta/episodes: an episode lacks episode_index or length")
-    tasks = dict(zip(table["task_index"].to_pylist(), table[names[0]].to_pylist(), strict=True))
-    return tasks, sorted(episodes, key=lambda line: int(line["episode_index"]))
-
-
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        raise GhostError(f"{path}: no such file, but a LeRobot v2 data set has one")
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
-        raise GhostError(f"{path} is not JSON lines: {error}") from None
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    if not path.is_file():
-        raise GhostError(f"{path}: no such file")
-    try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise GhostError(f"{path} is not parquet: {str(error).splitlines()[0]}") from None
-
-
-def _array(column: pa.ChunkedArray, where: str) -> np.ndarray:
+def as_array(column: pa.ChunkedArray, where: str) -> np.ndarray:
     """A column as an array. Lists, and lists of lists, become further axes."""
     values, shape = column.combine_chunks(), [len(column)]
-    while isinstance(values.type, LISTS):
-        flat = values.flatten()
-        width = len(flat) // max(1, len(values))
-        lengths = np.asarray(values.value_lengths()) if len(values) else np.zeros(0)
-        if values.null_count or not np.all(lengths == width):
-            raise GhostError(f"{where} has lists of unequal length")
-        values, shape = flat, [*shape, width]
-    return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
+    try:
+        while isinstance(values.type, LISTS):
+            flat = values.flatten()
+            width = len(flat) // max(1, len(values))
+            lengths = np.asarray(values.value_lengths()) if len(values) else np.zeros(0)
+            if values.null_count or not np.all(lengths == width):
+                raise GhostError(f"{where} has lists of unequal length")
+            values, shape = flat, [*shape, width]
+        return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:  # a type that numpy does not have
+        raise GhostError(f"{where} cannot be read: {one_line(str(error))}") from None
 
 
 def _decode(path: Path, fps: float, left: list[int]) -> Iterator[tuple[int, np.ndarray]]:

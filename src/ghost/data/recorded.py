@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ghost.data.dual_arm import FOLDER, TASKS
-from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset
+from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset, as_array
+from ghost.data.lerobot_meta import read_parquet
 from ghost.data.lerobot_writer import write_parquet
 from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
@@ -38,6 +38,8 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     source = dataset.folder
     tables = sorted({dataset.data_file(index) for index in range(len(dataset))})
     videos = sorted({dataset.video_file(k, camera) for k in range(len(dataset)) for camera in dataset.cameras})
+    for index in range(len(dataset)):
+        dataset.episode(index)  # checks it, before anything is written
     limits = {name: _limits(_columns(tables, name), source, name) for name in (STATE, ACTION)}
     for path in tables:
         _write_normalised(path, root / path.relative_to(source), limits)
@@ -66,22 +68,14 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
 
 def _columns(tables: Iterable[Path], name: str) -> Iterable[np.ndarray]:
     """A column of every file: [steps, d]."""
-    for path in tables:
-        try:
-            column = pq.read_table(path, columns=[name])[name]
-        except (pa.ArrowInvalid, KeyError, OSError) as error:
-            raise GhostError(f"{path}: no column {name!r} to read ({str(error).splitlines()[0]})") from None
-        yield _values(column, path, name)
+    return (_values(read_parquet(path)[name], path, name) for path in tables)
 
 
 def _values(column: pa.ChunkedArray, path: Path, name: str) -> np.ndarray:
-    try:
-        values = np.stack(column.to_numpy()).astype(np.float64)
-    except ValueError:
-        raise GhostError(f"{path}: column {name!r} has rows of unequal length") from None
-    if values.ndim != 2 or not np.isfinite(values).all():
+    values = as_array(column, f"{path}: column {name!r}")
+    if values.ndim != 2 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
         raise GhostError(f"{path}: column {name!r} must hold vectors of finite numbers")
-    return np.asarray(values)
+    return values.astype(np.float64)
 
 
 def _limits(columns: Iterable[np.ndarray], source: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +93,7 @@ def normalised(raw: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray
 
 
 def _write_normalised(path: Path, to: Path, limits: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    table = pq.read_table(path)
+    table = read_parquet(path)
     for name, (low, high) in limits.items():
         values = normalised(_values(table[name], path, name), low, high)
         column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])

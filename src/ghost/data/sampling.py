@@ -97,8 +97,8 @@ def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.nda
     parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
     episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     of_task: dict[str, list[int]] = {}
-    for index, meta in enumerate(dataset.episodes):
-        of_task.setdefault(meta["tasks"][0], []).append(index)
+    for index in range(len(dataset)):
+        of_task.setdefault(dataset.instruction(index), []).append(index)
     for name, indices in of_task.items():
         if len(indices) <= draw.test_episodes:
             raise GhostError(
@@ -124,7 +124,7 @@ def draw_samples(draw: Draw, dataset: LeRobotDataset, seed: int) -> tuple[np.nda
     if not draw.train_episodes < len(dataset):
         raise GhostError(f"train_episodes must leave some of the {len(dataset)} to test, got {draw.train_episodes}")
     number = {name: index for index, name in dataset.tasks.items()}
-    task = np.array([number[meta["tasks"][0]] for meta in dataset.episodes])
+    task = np.array([number[dataset.instruction(index)] for index in range(len(dataset))])
 
     def pick(steps: np.ndarray, count: int, what: str) -> np.ndarray:
         if count > len(steps):
@@ -162,6 +162,8 @@ def gather(
     for index in np.unique(episode):
         here = np.flatnonzero(episode == index)
         steps, data = timestep[here], dataset.episode(int(index))
+        if real not in (0, data.action.shape[1]):
+            raise GhostError(f"{dataset.folder}: actions of {real} and of {data.action.shape[1]} dimensions")
         real = data.action.shape[1]
         if data.state.shape[1] > draw.d_state or real > draw.d_action:
             raise GhostError(
@@ -173,7 +175,10 @@ def gather(
         action[here, :, :real] = data.action[ahead]
         task[here] = data.task[steps]
         if "phase" in data.columns:
-            phase[here] = data.columns["phase"][steps]
+            recorded = data.columns["phase"]
+            if recorded.ndim != 1 or recorded.dtype.kind not in "iu":
+                raise GhostError(f"{dataset.folder}: the phase of a step must be a whole number")
+            phase[here] = recorded[steps]
         for name, value in data.columns.items():
             if name.startswith("observation."):
                 columns.setdefault(name, []).append(value[steps])
@@ -186,7 +191,10 @@ def gather(
         "episode": episode,
         "timestep": timestep,
     }
-    together = {name: np.concatenate(parts) for name, parts in columns.items()}
+    try:
+        together = {name: np.concatenate(parts) for name, parts in columns.items()}
+    except ValueError as error:
+        raise GhostError(f"{dataset.folder}: a column is not as wide in every episode: {error}") from None
     return Drawn(episode, timestep, splits, small, together)
 
 

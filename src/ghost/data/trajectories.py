@@ -17,7 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ghost.errors import GhostError
 from ghost.runs.records import Run
+
+AXES = {"observation": 3, "context": 3, "action": 3, "target": 3, "reward": 2, "length": 1}
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Windows:
     """The samples of the training loop: all windows of `length` steps that begin every `stride` steps."""
 
     def __init__(self, run: Run, length: int, stride: int, device: str = "cpu") -> None:
-        arrays = {name: torch.from_numpy(array).to(device) for name, array in run.arrays().items()}
+        arrays = {name: torch.from_numpy(array).to(device) for name, array in _checked(run).items()}
         self.device, self.length = device, length
         self.observation, self.context = arrays["observation"], arrays["context"]
         self.action, self.reward = arrays["action"], arrays["reward"]
@@ -99,6 +102,23 @@ class Windows:
             self.reward[n, before] * began[..., 0],
         )
         return Window(seen, self.target[n, t], valid, start)
+
+
+def _checked(run: Run) -> dict[str, np.ndarray]:
+    """The arrays of a run, refused if they are no trajectories."""
+    arrays = run.arrays()
+    n, t = arrays["reward"].shape if "reward" in arrays and arrays["reward"].ndim == 2 else (0, 0)
+    for name, axes in AXES.items():
+        found = arrays.get(name, np.zeros(0))
+        if name == "target" and name not in arrays:
+            continue
+        kinds, shape = "iu" if name == "length" else "f", (n, t)[:axes]
+        right = found.ndim == axes and found.shape[:2] == shape and found.dtype.kind in kinds
+        if not (n and right and np.isfinite(found).all()):
+            raise GhostError(f"{run.name} has no trajectories: {name} must hold finite numbers of {n} episodes")
+    if not (arrays["length"].min() >= 1 and arrays["length"].max() <= t):
+        raise GhostError(f"{run.name} has no trajectories: the lengths are not 1 to {t} steps")
+    return arrays
 
 
 def imitation_error(predicted: Tensor, window: Window) -> Tensor:

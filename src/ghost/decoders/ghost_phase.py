@@ -151,7 +151,7 @@ class Decoder(nn.Module):
         if weights.get("contrastive"):
             terms["contrastive"] = nt_xent(z[:, -1], together.task, temperature=self.settings.temperature)
         if weights.get("pull"):
-            assert together.phase is not None
+            assert together.phase is not None  # noqa: S101  # for the types
             terms["pull"] = (z[:, 1:] - self.anchors[together.phase][:, None]).square().sum(dim=-1).mean()
         return terms
 

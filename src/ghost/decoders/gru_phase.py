@@ -62,7 +62,7 @@ class Decoder(nn.Module):
         h: Tensor | None = None
         for chunk in seen.unbind(dim=1):
             h = self.cell(chunk, h)
-        assert h is not None
+        assert h is not None  # noqa: S101  # for the types
         return Plan(self.readout(h), seen, logits)
 
     def window(self, batch: Batch) -> list[Plan]:

@@ -53,7 +53,7 @@ class Decoder(nn.Module):
 
     def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:
         plan = self.plan(batch)
-        assert plan.phase_logits is not None
+        assert plan.phase_logits is not None  # noqa: S101  # for the types
         return imitation_terms(plan.action, batch, weights) | phase_term(plan.phase_logits, batch, weights)
 
     def act(self, batch: Batch, generator: Generator | None = None) -> Tensor:

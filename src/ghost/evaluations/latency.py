@@ -3,9 +3,9 @@
 Latency does not depend on the weights' values. The settings name the decoders, each with its module and that module's
 settings. They take turns within each round, so that a machine that slows down slows all of them; shown are the median
 and the quartiles over the rounds, after some that do not count. The job asks for the whole machine; how much of it
-others used all the same is measured too, and marks the result when it is much (ghost.evaluations.quiet). On the GPU where
-there is one, otherwise on `threads` cores: the run's record says which. The paper's 0.41 and 13 ms are those of an
-RTX 5090.
+others used all the same is measured too, and marks the result when it is much (ghost.evaluations.quiet). On the GPU
+where there is one, otherwise on `threads` cores: the run's record says which. The paper's 0.41 and 13 ms are those of
+an RTX 5090.
 
 The diffusion transformer, `dit`, takes seconds on a CPU and empties its caches, so it takes part in every
 `dit_every`-th round only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the
@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,11 @@ from ghost.data.results import Measured, Outcome
 from ghost.decoders.contract import Batch
 from ghost.evaluations.quiet import METRIC as BUSY_SHARE
 from ghost.evaluations.quiet import Watch
+from ghost.forms import require
+from ghost.runs.code import module_path
 from ghost.runs.progress import Progress
-from ghost.runs.settings import at_least_one, not_negative
+from ghost.runs.settings import at_least_one, not_negative, read_settings
+from ghost.training.building import count, fits
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
 REPLACED = 10  # task-specific diffusion transformers that one Ghost replaces
@@ -47,13 +49,15 @@ class Settings:
     def __post_init__(self) -> None:
         at_least_one(self, "rounds", "threads")
         for name, decoder in self.decoders.items():
-            if not decoder["module"].startswith("ghost.decoders."):
+            require(decoder, {"module": str, "settings": dict}, name)
+            if not decoder["module"].startswith("ghost.decoders.") or module_path(decoder["module"]) is None:
                 raise ValueError(f"{name} is not below ghost.decoders: {decoder['module']}")
         not_negative(self, "warm_up", "dit_every")
 
     def build(self, name: str) -> nn.Module:
         module = importlib.import_module(self.decoders[name]["module"])
-        decoder: nn.Module = module.Decoder(module.Settings(**self.decoders[name]["settings"]), PAPER)
+        (settings,) = read_settings(name, self.decoders[name]["settings"], module.Settings)
+        decoder: nn.Module = module.Decoder(settings, PAPER)
         return decoder
 
 
@@ -85,21 +89,6 @@ def evaluate(
     timed_metrics = dict.fromkeys(m.metric for m in measured if m.metric.startswith("latency"))
     measured += [Measured(metric, BUSY_SHARE, watch.busy_share) for metric in timed_metrics]
     return Outcome(measured, {f"{name}/latency_ms": found for name, found in latency.items()})
-
-
-def count(build: Callable[[], nn.Module]) -> int:
-    """Parameters, on the device that holds none."""
-    with torch.device("meta"):
-        return sum(p.numel() for p in build().parameters())
-
-
-def fits(needed_bytes: int) -> bool:
-    """Whether that much and half as much again is free; where the system does not say, we try."""
-    meminfo = Path("/proc/meminfo")
-    if not meminfo.exists():
-        return True
-    lines = dict(line.split(":") for line in meminfo.read_text(encoding="ascii").splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024 > 1.5 * needed_bytes
 
 
 def measure(names: list[str], settings: Settings, seed: int, progress: Progress) -> dict[str, np.ndarray]:

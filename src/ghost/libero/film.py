@@ -28,7 +28,7 @@ Thing = TypeVar("Thing")
 def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> str:
     """Write the film, both cameras side by side, and say how the episode ended."""
     runs = {run.seed: run for run in open_runs(manifest)}
-    run = _chosen(runs, min(runs) if seed is None else seed, f"{manifest}: seed")
+    run = _chosen(runs, min(runs, default=0) if seed is None else seed, f"{manifest}: seed")
     record = run.record()
     (settings,) = read_settings(record["experiment"], record["settings"], Settings)
     assets = find_assets()
@@ -45,11 +45,10 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
 
     episode = play(settings, assets, policy, -1 if settings.ensemble else run.seed, job, watch)
     with run.path(EPISODES).open(encoding="utf-8") as lines:
-        row = next(
-            line for line in csv.DictReader(lines) if (line["condition"], line["trial"]) == (job.condition, str(trial))
-        )
+        rows = {(line.get("condition"), line.get("trial")): line for line in csv.DictReader(lines)}
+    row = _chosen(rows, (job.condition, str(trial)), f"{run.folder}/{EPISODES}: (condition, trial)")
     ended = "succeeded" if episode.success else "failed"
-    if (row["success"], row["steps"]) != (str(episode.success), str(episode.steps)):
+    if (row.get("success"), row.get("steps")) != (str(episode.success), str(episode.steps)):
         raise GhostError(f"{job.name} {ended} after {episode.steps} steps, not as {EPISODES} of {run.folder} has it")
     write_video(out, [np.stack(frames)], fps=FPS)
     return f"{out}: task {task}, trial {trial} {ended} after {episode.steps} steps, as recorded"
@@ -59,6 +58,8 @@ def _inputs(run: Run, record: Mapping[str, Any]) -> list[Run]:
     """The runs that a rollout used: features first, then trained decoders."""
     found = []
     for name, entry in record["inputs"].items():
+        if "run_id" not in entry:
+            continue
         runs = open_runs(confined(run.folder.parent, f"{Path(name).parent}/{MANIFEST}"))
         found += [other for other in runs if other.run_id == entry["run_id"]]
     if len(found) < 2:

@@ -1,12 +1,18 @@
 """Cells as lines of JSON: `cells.jsonl`."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ghost.errors import GhostError
-from ghost.files import canonical
+from ghost.files import canonical, parse_json, read_lines
+from ghost.forms import COUNT, SHA256, require
+
+TEXTS = ("id", "experiment", "metric", "condition", "estimator", "unit", "against", "shown")
+FORM = {
+    **dict.fromkeys(TEXTS, str),
+    **{"value": (float, None), "interval": ([float], None), "n": COUNT, "sha256": (SHA256, None)},
+    **{"runs": [str], "unpaired": [object], "stand_ins": [str], "reduced": bool},
+}
 
 
 def cell_lines(cells: Iterable[Mapping[str, Any]]) -> str:
@@ -18,10 +24,9 @@ def read_cells(*paths: Path) -> dict[str, dict[str, Any]]:
     """Cells by id."""
     cells: dict[str, dict[str, Any]] = {}
     for path in paths:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            try:
-                cell = json.loads(line)
-                cells[cell["id"]] = cell
-            except (json.JSONDecodeError, KeyError, TypeError):
-                raise GhostError(f"{path}, line {number}: not a cell; run `snakemake all` to make it anew") from None
+        for number, line in enumerate(read_lines(path), 1):
+            where = f"{path}, line {number}: not a cell; run `snakemake all` to make it anew"
+            cell = parse_json(line, where)
+            require(cell, FORM, where)
+            cells[cell["id"]] = cell
     return cells

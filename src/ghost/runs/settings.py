@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from ghost.errors import GhostError, did_you_mean
+from ghost.forms import require
 
 
 def read_settings(name: str, settings: Mapping[str, Any], *kinds: Callable[..., Any]) -> list[Any]:
@@ -15,6 +16,10 @@ def read_settings(name: str, settings: Mapping[str, Any], *kinds: Callable[..., 
     for key in settings:
         if key not in known:
             raise GhostError(f"{name}: no setting {key!r}{did_you_mean(key, known)}")
+    for kind in kinds:
+        for key, hint in get_type_hints(kind).items():
+            if key in settings:
+                require(settings[key], _form(hint), f"{name}: {key}")
     try:
         return [
             kind(**{key: tuples(value) for key, value in settings.items() if key in own})
@@ -22,6 +27,16 @@ def read_settings(name: str, settings: Mapping[str, Any], *kinds: Callable[..., 
         ]
     except (TypeError, ValueError) as error:
         raise GhostError(f"{name}: {error}") from None
+
+
+def _form(hint: Any) -> Any:
+    """The form of JSON values for a field's type: whole and finite numbers, texts, and lists or objects of them."""
+    inner = [_form(each) for each in get_args(hint) if each is not Ellipsis]
+    if get_origin(hint) is tuple:
+        return [inner[0]]
+    if get_origin(hint) is Mapping:
+        return {str: inner[1]}
+    return object if hint is Any else hint
 
 
 # The checks that the modules' settings share. Each names the setting and the value that it got.

@@ -10,7 +10,7 @@ from pathlib import Path
 import jupytext
 import tyro
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbconvert import HTMLExporter
 
 from ghost.errors import GhostError, exit_on_error
@@ -38,6 +38,8 @@ def notebook(source: Path, features: Path, trained: Path, out: Path) -> None:
         client.execute()
     except CellExecutionError as error:
         raise GhostError(f"{source}: {error.ename}: {error.evalue}") from None
+    except (TimeoutError, DeadKernelError) as error:
+        raise GhostError(f"{source}: {error}") from None
     exporter = HTMLExporter()  # type: ignore[no-untyped-call]
     html, _ = exporter.from_notebook_node(page, resources={"metadata": {"name": source.stem.replace("_", " ")}})
     write_text(out, html)

@@ -19,12 +19,15 @@ import torch
 
 from ghost.data.features import FeatureCache
 from ghost.data.results import Outcome
+from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.episodes import Episode, Settings, Trial, demonstrated_phases, measured_of, play, trials
 from ghost.libero.policy import Policy
+from ghost.runs.code import module_path
 from ghost.runs.driver import Job, Plan, Split, Unit, main, paired
 from ghost.runs.records import Run
+from ghost.runs.settings import read_settings
 from ghost.runs.units import Kept, Made
 from ghost.training.checkpoint import load_decoder
 
@@ -68,9 +71,13 @@ def episode(
 def load_policy(backbone: str, features: Run, trained: tuple[Run, ...]) -> Policy:
     """What acts: trained decoders, and the backbone of the features that they were trained on."""
     torch.set_num_threads(1)  # sums split over threads round differently
-    module = importlib.import_module(f"ghost.backbones.{backbone}")
+    name = f"ghost.backbones.{backbone}"
+    module = importlib.import_module(name) if module_path(name) else None
+    if module is None or not hasattr(module, "start"):
+        raise GhostError(f"{backbone!r} is no backbone")
     made = features.record()["settings"]
-    settings = module.Settings(**{field.name: made[field.name] for field in fields(module.Settings)})
+    own = {field.name: made[field.name] for field in fields(module.Settings) if field.name in made}
+    (settings,) = read_settings(features.name, own, module.Settings)
     decoders = [load_decoder(run) for run in trained]
     return Policy(decoders, module.start(settings, decoders[0].sizes, []).encode)
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
 from ghost.errors import GhostError, did_you_mean
+from ghost.files import parse_yaml, read_yaml
+from ghost.forms import has_form, shortened
 from ghost.study import DECLARED, EXPERIMENTS, groot
 from ghost.study.declarations import Experiment
 from ghost.study.seeds import Wanted, resolved
@@ -27,6 +28,9 @@ AT_ROOT = "laptop"  # the build whose figures and PDF lie at the root of the pro
 COMMAND_LINE = "--config"
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 GROOT_LOCKS = (Path("workflow/envs/groot.lock"), Path("workflow/envs/groot-cpu.lock"))
+SEED = range(2**32)
+MOST_SEEDS = 1000
+LARGER, AT_LEAST = 1000, 100_000  # a setting may be this many times the study's, and this large; more is a slip
 GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
 
 
@@ -139,7 +143,7 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     scale = overrides.get("scale", "laptop")
     _known(scale, SCALES, "scale")
     path = root / "config" / f"{scale}.yaml"
-    sources = {str(path): _read(path), COMMAND_LINE: dict(overrides)}
+    sources = {str(path): read_yaml(path, {str: object}), COMMAND_LINE: dict(overrides)}
     for where, asked in sources.items():
         _check(asked, root / SCHEMA, where)
     chosen = {**sources[str(path)], **overrides}
@@ -202,23 +206,13 @@ def _known(name: str, known: Iterable[str], what: str) -> None:
         raise GhostError(f"config: no {what} {name!r}{did_you_mean(str(name), known)}")
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise GhostError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(loaded, dict):
-        raise GhostError(f"{path}: expected keys and values, got {type(loaded).__name__}")
-    return loaded
-
-
 def _check(value: dict[str, Any], schema: Path, where: str) -> None:
-    for error in jsonschema.Draft202012Validator(_read(schema)).iter_errors(value):
+    for error in jsonschema.Draft202012Validator(read_yaml(schema)).iter_errors(value):
         if error.validator == "additionalProperties":
             known = error.schema["properties"]
             wrong = next(key for key in error.instance if key not in known)
-            raise GhostError(f"{where}: no key {wrong!r}{did_you_mean(wrong, known)}")
-        raise GhostError(f"{where}: {'.'.join(map(str, error.absolute_path))}: {error.message}")
+            raise GhostError(f"{where}: no key {wrong!r}{did_you_mean(str(wrong), known)}")
+        raise GhostError(f"{where}: {'.'.join(map(str, error.absolute_path))}: {shortened(error.message)}")
 
 
 def _resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:
@@ -226,7 +220,7 @@ def _resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:
     settings = dict(experiment.settings)
     for key, value in smaller.items():
         if key not in settings:
-            hint = did_you_mean(key, [*settings, "seeds"])
+            hint = did_you_mean(str(key), [*settings, "seeds"])
             raise GhostError(f"config: {experiment.name} has no setting {key!r}{hint}")
         settings[key] = _like(settings[key], value, f"{experiment.name}.{key}")
     return dataclasses.replace(experiment, settings=settings)
@@ -234,24 +228,30 @@ def _resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:
 
 def _seeds(value: Any, name: str) -> Wanted:
     """How many seeds, or which."""
-    asked = yaml.safe_load(value) if isinstance(value, str) else value
-    if isinstance(asked, list):
-        found = tuple(_like(0, seed, f"each of {name}.seeds") for seed in asked)
-        if found and len(set(found)) == len(found):
-            return found
-    elif type(asked) is int and asked >= 1:
-        return asked
-    raise GhostError(f"config: {name}.seeds must be how many, at least 1, or a list of different seeds; got {value!r}")
+    asked = parse_yaml(value, f"config: {name}.seeds") if isinstance(value, str) else value
+    if has_form(asked, [SEED]) and 0 < len(asked) <= MOST_SEEDS and len(set(asked)) == len(asked):
+        return tuple(asked)
+    if has_form(asked, range(1, MOST_SEEDS + 1)):
+        return int(asked)
+    raise GhostError(
+        f"config: {name}.seeds must be how many, 1 to {MOST_SEEDS}, or a list of different seeds, none negative; got"
+        f" {shortened(repr(value))}"
+    )
 
 
 def _like(model: Any, value: Any, where: str) -> Any:
     """`value` as the type of `model`; `--config` hands over nested values as text, so text is read as YAML."""
     if isinstance(value, str) and not isinstance(model, str):
-        value = yaml.safe_load(value)
+        value = parse_yaml(value, f"config: {where}")
     if isinstance(model, list) and isinstance(value, list):
         return [_like(model[0], item, where) if model else item for item in value]
-    if isinstance(model, float) and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(model, dict) and isinstance(value, dict) and model.keys() == value.keys():
+        return {key: _like(model[key], item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(model, float) and isinstance(value, int) and has_form(value, float):
         value = float(value)
-    if type(value) is not type(model):
-        raise GhostError(f"config: {where} must be {type(model).__name__}, like {model!r}; got {value!r}")
+    if type(value) is not type(model) or isinstance(model, dict) or not has_form(value, type(model)):
+        what = f"{type(model).__name__}, like {shortened(repr(model))}"
+        raise GhostError(f"config: {where} must be {what}; got {shortened(repr(value))}")
+    if type(value) is int and not where.endswith("seed") and value > (most := max(AT_LEAST, LARGER * model)):
+        raise GhostError(f"config: {where} must be at most {most}, as the study has {model}; got {value}")
     return value

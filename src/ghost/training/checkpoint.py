@@ -1,7 +1,6 @@
 """Trained decoders as files: safetensors with what is needed to build the decoder again in its one metadata field."""
 
 import importlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -13,12 +12,15 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ghost.errors import GhostError
-from ghost.files import atomic, canonical
+from ghost.files import atomic, canonical, parse_json
+from ghost.forms import require
 from ghost.runs.code import module_path
 from ghost.runs.records import Run
-from ghost.runs.settings import tuples
+from ghost.runs.settings import read_settings
+from ghost.training.building import PARTS, build
 
 MODEL = "model.safetensors"
+FACTS = {"module": str, "settings": dict, "sizes": {str: range(1, 10**6)}}
 FIELD = "ghost"  # one field only: safetensors writes several in no fixed order, and the same weights are the same bytes
 
 
@@ -32,8 +34,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
     """What `write_tensors` wrote: the tensors and the facts."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()[FIELD])  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+            names = file.keys()
+            return {name: file.get_tensor(name) for name in names}, parse_json(file.metadata()[FIELD], path)
+    except (SafetensorError, KeyError, TypeError) as error:
         raise GhostError(f"{path} is not a file of ours: {error}") from None
 
 
@@ -45,13 +48,32 @@ def save_decoder(path: Path, module: str, decoder: Any, weights: Mapping[str, Te
 def load_decoder(run: Run, device: str = "cpu") -> Any:
     """The trained decoder of a run, ready to act: an nn.Module with the contract of `ghost.decoders.contract`."""
     tensors, facts = read_tensors(run.path(MODEL))
+    where = f"{run.name}/{MODEL}"
+    require(facts, FACTS, where)
     if module_path(facts["module"]) is None or not facts["module"].startswith(("ghost.decoders.", "ghost.agents.")):
         raise GhostError(
             f"{run.name}: its checkpoint names the module {facts['module']!r}, which is no decoder or agent"
         )
     module = importlib.import_module(facts["module"])
-    settings = module.Settings(**{key: tuples(value) for key, value in facts["settings"].items()})
+    if not all(hasattr(module, part) for part in PARTS):
+        raise GhostError(f"{run.name}: its checkpoint names {facts['module']!r}, which is no decoder or agent")
+    (settings,) = read_settings(where, facts["settings"], module.Settings)
+    (sizes,) = read_settings(where, facts["sizes"], module.Sizes)
     with torch.random.fork_rng(devices=[]):  # building draws initial weights: not at the caller's expense
-        decoder = module.Decoder(settings, module.Sizes(**facts["sizes"]))
+        decoder = build(module, settings, sizes)
+    check_tensors(tensors, decoder.state_dict(), where)
     decoder.load_state_dict(tensors)
     return decoder.to(device).eval().requires_grad_(False)
+
+
+def check_tensors(stored: Mapping[str, Tensor], model: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights that are not the model's: others in name, shape or type (which torch converts), or not finite."""
+    found, expected = ({k: (tuple(v.shape), v.dtype) for k, v in tensors.items()} for tensors in (stored, model))
+    for name in sorted(found.keys() | expected.keys()):
+        if found.get(name) != expected.get(name):
+            raise GhostError(
+                f"{where}: {name!r} is {found.get(name, 'missing')}, its model has {expected.get(name, 'none')}"
+            )
+    broken = [name for name, tensor in stored.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
+    if broken:
+        raise GhostError(f"{where}: {broken[0]!r} is not finite")

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ghost.data.features import Sizes
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.files import atomic
@@ -53,6 +54,23 @@ def example(decoder: Any, samples: int) -> dict[str, Tensor]:
     if getattr(decoder.settings, "persistent", False):
         inputs["memory"] = torch.full((samples, decoder.settings.d_latent), torch.nan)
     return inputs
+
+
+def check(decoder: Any, where: Path) -> None:
+    """Refuse what one function of tokens, state and memory cannot say."""
+    name = type(decoder).__module__.rpartition(".")[2]
+    can = "a decoder can be exported that decides without noise, and carries nothing or a latent (persistent)"
+    if not isinstance(decoder.sizes, Sizes):
+        raise GhostError(f"{where}: {name} is an agent; {can}")
+    inputs, seeds = example(decoder, 1), (torch.Generator().manual_seed(seed) for seed in (0, 1))
+    batch = Batch(inputs["tokens"], inputs["state"], torch.zeros(0), torch.ones(1, dtype=torch.bool), torch.zeros(1))
+    with torch.no_grad():
+        one, other = (decoder.act(batch, seed) for seed in seeds)
+        plan = decoder.plan(batch, None) if hasattr(decoder, "plan") else None
+    if not torch.equal(one, other):
+        raise GhostError(f"{where}: {name} draws noise for every chunk; {can}")
+    if plan is not None and plan.memory is not None and "memory" not in inputs:
+        raise GhostError(f"{where}: {name} carries a memory of another kind; {can}")
 
 
 def to_onnx(decoder: Any, samples: int) -> Any:
@@ -104,6 +122,7 @@ def export(manifest: Path, out: Path, *, seed: int | None = None, samples: int =
     if not runs:
         raise GhostError(f"{manifest}: no run with seed {seed}")
     decoder = load_decoder(runs[0])
+    check(decoder, manifest)
     model = to_onnx(decoder, samples)
     field = model.metadata_props.add()
     field.key, field.value = "ghost_run", runs[0].run_id

@@ -27,10 +27,12 @@ from ghost.errors import GhostError
 from ghost.runs.driver import Job, Unit
 from ghost.runs.progress import Progress
 from ghost.runs.settings import at_least_one, below_one, not_negative, positive
+from ghost.training.building import build
 from ghost.training.checkpoint import MODEL, read_tensors, save_decoder, write_tensors
 
 STATE = "state.safetensors"  # of an unfinished run
 STATE_EVERY_S = 60.0
+COPIES = 4  # of the weights: themselves, their gradient, Adam's two moments
 WEIGHTS = ("contrastive", "basin", "phase", "pull", "kl", "consistency", "distillation")  # of terms beside the first
 
 
@@ -120,12 +122,9 @@ class Fit:
     ) -> None:
         self.training, self.samples, self.terms, self.state = training, samples, module.TERMS, state
         initial, order, noise, held_back = (int(x) for x in np.random.SeedSequence(seed).generate_state(4))
-        try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(initial)
-                self.decoder: Any = module.Decoder(settings, samples.sizes).to(samples.device)
-        except ValueError as error:  # settings that do not fit the data
-            raise GhostError(f"{module.__name__}: {error}") from None
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(initial)
+            self.decoder: Any = build(module, settings, samples.sizes, copies=COPIES).to(samples.device)
         self.order = torch.Generator(samples.device).manual_seed(order)
         self.noise = torch.Generator(samples.device).manual_seed(noise)
         self.places, self.validation_places = self._hold_back(held_back)
@@ -279,7 +278,13 @@ class Fit:
         if not self.state.is_file():
             return
         tensors, _ = read_tensors(self.state)
+        try:
+            self._set(tensors)
+        except (KeyError, RuntimeError, TypeError) as error:
+            said = str(error).splitlines()[0]
+            raise GhostError(f"{self.state} is not of this run: {said}; remove it to begin anew") from None
 
+    def _set(self, tensors: Mapping[str, Tensor]) -> None:
         def below(prefix: str) -> dict[str, Tensor]:
             return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 

@@ -8,6 +8,7 @@ inputs     the run was made from the runs and files that are there now, by the s
 marks      its stand-ins and its reduced settings are those that follow from study, build and inputs
 """
 
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from ghost.study.builds import Config
 from ghost.study.declarations import Experiment
 
 Record = Mapping[str, Any]
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass
@@ -161,9 +163,11 @@ def _sha256(path: Path) -> str:
 @cache
 def _has_commit(commit: str) -> bool:
     """Whether the repository has a commit; True outside of a repository, where nobody can say."""
-    git = ["git", "-C", str(ROOT)]
-    inside = subprocess.run([*git, "rev-parse", "--git-dir"], capture_output=True, check=False)
-    if inside.returncode:
-        return True
-    there = subprocess.run([*git, "cat-file", "-e", f"{commit}^{{commit}}"], capture_output=True, check=False)
-    return there.returncode == 0
+    if not COMMIT.fullmatch(commit):  # it comes from a file, and git would read some texts as options
+        return False
+    for question in (["rev-parse", "--git-dir"], ["cat-file", "-e", f"{commit}^{{commit}}"]):
+        command = ["git", "-C", str(ROOT), *question]
+        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # git with a checked commit
+        if done.returncode:
+            return question[0] == "rev-parse"
+    return True
