@@ -15,7 +15,7 @@ Files of the run's folder, written by the step `cache_features`:
     tokens/<shard>.npy    [samples_per_shard, T, D] float16; the last may be shorter
     actions/<shard>.npy   [samples_per_shard, H, d_a] float32: what the backbone's own action head predicts, where it
                           has one, in the normalisation of the recorded actions
-    shards.json           the list of shards with the sizes of a sample
+    shards.json           the list of shards with the sizes of a sample, and the starts of the episodes
     arrays.safetensors    the small arrays
 
 A shard is verified when it is first read, so opening a cache takes the same time at any size.
@@ -76,6 +76,7 @@ class FeatureCache:
     shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, T, D] float16
     samples_per_shard: int
     action_shards: Shards | tuple[np.ndarray, ...] = ()  # each [samples_per_shard, H, d_a] float32; none without a head
+    starts: tuple[str, ...] = ()  # digests of the scenes in which the episodes start, where the data set has them
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
@@ -95,6 +96,7 @@ class FeatureCache:
             names = {name.split("/")[1] for name in arrays if name.startswith("split/")}
             splits = {name: (arrays[f"split/{name}/train"], arrays[f"split/{name}/test"]) for name in names}
             listed, per_shard, task_names = index["shards"], index["samples_per_shard"], index["task_names"]
+            starts = tuple(index.get("starts", ()))
         except (KeyError, TypeError, IndexError) as error:
             raise GhostError(f"{run.folder} is not a feature cache ({error})") from None
         small["action_mask"] = small["action_mask"].astype(bool)
@@ -112,6 +114,7 @@ class FeatureCache:
             shards=shards(TOKENS, (sizes.tokens, sizes.d_token), np.float16),
             samples_per_shard=per_shard,
             action_shards=shards(ACTIONS, (sizes.horizon, sizes.d_action), np.float32) if has_head else (),
+            starts=starts,
         )
 
     def __len__(self) -> int:
