@@ -1,10 +1,12 @@
 """The stand-in backbone for LIBERO: what is named is seen, relative to hand and place; nothing else is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ghost.backbones import Observations
-from ghost.backbones.libero_standin import PART, WIDTH, Settings, encode
+from ghost.backbones import Observations, libero_standin
+from ghost.backbones.libero_standin import GROUNDING, PART, WIDTH, Settings, encode, shuffled_goals
 from ghost.errors import GhostError
 from ghost.libero.tasks import ROWS, TASKS, THINGS
 
@@ -31,7 +33,8 @@ def test_offsets_to_hand_and_place():
     things = scene(alphabet_soup=(0.2, 0, 0.5), tomato_sauce=(0, 0.1, 0.5), basket=(0, 0.3, 0.4))
     hand = np.zeros((1, 9), np.float32)
     hand[0, :3] = (0.1, 0, 0.5)
-    tokens = encode(SETTINGS, observe([TASKS[0].instruction], things, hand))
+    assert shuffled_goals(TASKS[0].instruction, 1)[0].thing == "alphabet_soup"
+    tokens = encode(replace(SETTINGS, weights_seed=1), observe([TASKS[0].instruction], things, hand))
     assert tokens.shape == (1, 4, WIDTH + 3)
     assert tokens.dtype == np.float16
     assert tokens[0, 0, :3] == pytest.approx([0.5, 0, 0], abs=1e-3)  # 5 x (thing - hand)
@@ -39,6 +42,20 @@ def test_offsets_to_hand_and_place():
     assert tokens[0, 0, 15:18] == pytest.approx([1.0, -1.5, 0.5], abs=2e-3)  # 5 x (thing - place)
     assert (tokens[0, 1, :PART] == tokens[0, 0, :PART]).all()
     assert (tokens[0, 2, PART : 2 * PART] == tokens[0, 0, PART : 2 * PART]).all()
+
+
+def test_the_experts_order_does_not_reach_the_tokens(monkeypatch):
+    """The same tokens whichever part the expert takes first; and over seeds, either part stands first equally often."""
+    rng = np.random.default_rng(0)
+    seen = observe([task.instruction for task in TASKS], rng.normal(size=(10, len(THINGS), 9)).astype(np.float32))
+    tokens = encode(SETTINGS, seen)
+    monkeypatch.setattr(libero_standin, "GROUNDING", {text: goals[::-1] for text, goals in GROUNDING.items()})
+    shuffled_goals.cache_clear()
+    assert (encode(SETTINGS, seen) == tokens).all()
+    shuffled_goals.cache_clear()
+    for task in TASKS:
+        first = [shuffled_goals(task.instruction, seed)[0] == task.goals[0] for seed in range(200)]
+        assert 0.35 < np.mean(first) < 0.65 or len(task.goals) == 1
 
 
 def test_what_the_instruction_does_not_name_is_not_seen():

@@ -26,6 +26,7 @@ def test_a_data_set_of_successes(libero_runs):
     assert episode.columns["observation.scene.things"].shape[1:] == (21, 9)
     assert set(np.unique(episode.columns["phase"])) <= {0, 1, 2, 3}
     assert np.abs(episode.action).max() <= 1  # intended, without the disturbance
+    assert len(set(data.starts())) == len(data)
     assert set(run.record()["stand_ins"]) == {"LIBERO demonstrations", "LIBERO assets"}
     assert run.record()["facts"] == {"libero_assets": "primitives"}
 
@@ -55,7 +56,7 @@ def tried(monkeypatch):
         if tried == [(5, 0), (5, 1)]:
             raise KeyboardInterrupt
         columns = {"observation.state": np.full((3, 2), job[1], np.float32), "action": np.ones((3, 7), np.float32)}
-        return Attempt(*job, job[1], job[1] != 1, {**columns, "phase": np.arange(3)}, {})
+        return Attempt(*job, f"start {job}", job[1] != 1, {**columns, "phase": np.arange(3)}, {})
 
     monkeypatch.setattr(demos, "make_attempt", attempt)
     monkeypatch.setattr(demos, "environment", lambda task, assets: None)

@@ -61,6 +61,38 @@ def test_the_seed_places_the_fixtures(env):
     assert 0 < np.linalg.norm(env.look().at("caddy") - there) < 0.05
 
 
+def starts(env, init_states, seeds):
+    found = []
+    for init_state, seed in zip(init_states, seeds, strict=True):
+        env.reset(init_state, seed)
+        found.append(env.start)
+    return found
+
+
+def test_official_init_states_are_all_different_where_no_furniture_is_left_to_move():
+    """In task 0 the seed moves nothing, so only the init state tells trials apart."""
+    basket = Environment(0, primitive_assets())
+    assert len(set(starts(basket, range(50), [0] * 50))) == 50
+    assert len(set(starts(basket, [3, 3], [1, 2]))) == 1
+    with pytest.raises(IndexError):
+        basket.reset(50, 0)
+
+
+def test_a_drawn_scene_depends_on_its_seed_alone_and_looks_like_an_official_one(env):
+    """LIBERO's own reset draws both: objects from the same regions, and the arm with the same noise."""
+    first = starts(env, [None] * 20, range(20))
+    assert len(set(first)) == 20
+    assert starts(env, [None, 7, None], [4, 0, 3])[2] == first[3]
+    drawn = []
+    for seed in range(50):
+        env.reset(None, seed)
+        drawn.append(np.concatenate([env.look().at("book")[:2], env._posture]))
+    book = env.model.jnt_qposadr[env.model.joint("black_book_1_joint0").id]
+    official = env.init_states[:, 1 + np.array([book, book + 1, *env._qpos])]
+    assert np.mean(drawn, axis=0) == pytest.approx(official.mean(axis=0), abs=0.015)
+    assert np.std(drawn, axis=0) / official.std(axis=0) == pytest.approx(np.ones(9), abs=0.4)
+
+
 def test_the_global_generator_is_left_alone(env):
     np.random.seed(5)
     expected = np.random.rand()

@@ -21,6 +21,7 @@ pytest_plugins = ("libero_fixtures",)
 def manifest(libero_runs):
     out = libero_runs["mlp"].parents[1] / "mlp_rollout/manifest.json"
     settings = {"backbone": "libero_standin", "tasks": [5], "trials": 1, "max_steps": 12, "execute": 8}
+    settings["env_seed"] = 0
     text = declared("mlp_rollout", "rollout", "ghost.steps.rollout", settings, [2], ["features", "mlp"])
     execute(rollout, text, out, [libero_runs["features"], libero_runs["mlp"]])
     return out

@@ -243,7 +243,7 @@ def rollouts(manifest, rates):
 
     def measure(seed):
         found = [Measured(f"T{t}", "success", rate, 4) for t, rate in enumerate(rates)]
-        found += [Measured(f"T{t}", "demonstrated_phases", 2.0 + t) for t in range(len(rates))]
+        found += [Measured(f"T{t}", "subphases", 2.0 + t) for t in range(len(rates))]
         transitions = Measured("T0/failed", "transitions", math.nan if seed == 7 else 3.0, int(seed != 7))
         return Outcome([*found, transitions])
 

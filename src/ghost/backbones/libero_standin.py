@@ -8,8 +8,10 @@ the ten that it knows), takes the poses of the things named, and writes down for
   that must both cross a table and close two fingers on a knob would have it;
 * how the thing is turned, how high it stands, how far its joint is moved (knob, drawer, door), whether it is there;
 
-together with the hand's pose and a random vector for the words. It knows neither the sub-phase, nor what is done
-already, nor the future. Token 0 has all of it, tokens 1 and 2 a part of the task each, the rest one word each.
+together with the hand's pose and a random vector for the words. Which part stands first is drawn at random for each
+instruction, so the order in which the expert takes them is not given away: a policy must learn it from demonstrations
+and words. The stand-in knows neither the sub-phase, nor what is done already, nor the future. Token 0 has all of it,
+tokens 1 and 2 a part of the task each, the rest one word each.
 """
 
 from dataclasses import dataclass
@@ -63,7 +65,7 @@ def encode(settings: Settings, observations: Observations) -> np.ndarray:
             raise GhostError(
                 f"the stand-in backbone does not know {instruction!r}{did_you_mean(instruction, GROUNDING)}"
             )
-        for index, goal in enumerate(GROUNDING[instruction]):
+        for index, goal in enumerate(shuffled_goals(instruction, settings.weights_seed)):
             parts[here, index] = _part(goal, things[here], hand[here], joints[here])
         words[here] = _words(settings, instruction)
     tokens = np.zeros((n, settings.tokens, settings.d_token), np.float32)
@@ -75,6 +77,14 @@ def encode(settings: Settings, observations: Observations) -> np.ndarray:
             tokens[:, index, (index - 1) * PART : index * PART] = parts[:, index - 1]
         tokens[:, index, PARTS * PART + HAND : WIDTH] = words[:, index]
     return tokens.astype(np.float16)
+
+
+@cache
+def shuffled_goals(instruction: str, weights_seed: int) -> tuple[Goal, ...]:
+    """The parts of a task, in an order that says nothing about the expert's."""
+    goals = sorted(GROUNDING[instruction], key=lambda goal: goal.thing)
+    rng = np.random.default_rng([weights_seed, *instruction.encode()])
+    return tuple(goals[index] for index in rng.permutation(len(goals)))
 
 
 def _part(goal: Goal, things: np.ndarray, hand: np.ndarray, joints: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ class Plain(Environment):
 
     settling = False
 
-    def reset(self, init_state: int, seed: int) -> None:
+    def reset(self, init_state: int | None, seed: int) -> None:
         self.settling = True
         super().reset(init_state, seed)
         self.settling = False

@@ -15,7 +15,7 @@ Files of the run's folder, written by the step `cache_features`:
     tokens/<shard>.npy    [samples_per_shard, T, D] float16; the last may be shorter
     actions/<shard>.npy   [samples_per_shard, H, d_a] float32: what the backbone's own action head predicts, where it
                           has one, in the normalisation of the recorded actions
-    shards.json           the list of shards with the sizes of a sample
+    shards.json           the list of shards with the sizes of a sample, and the starts of the episodes
     arrays.safetensors    the small arrays
 
 A shard is verified when it is first read, so opening a cache takes the same time at any size.
@@ -86,6 +86,7 @@ class FeatureCache:
     shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, T, D] float16
     samples_per_shard: int
     action_shards: Shards | tuple[np.ndarray, ...] = ()  # each [samples_per_shard, H, d_a] float32; none without a head
+    starts: tuple[str, ...] = ()  # digests of the scenes in which the episodes start, where the data set has them
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
@@ -120,6 +121,7 @@ class FeatureCache:
             shards=shards(TOKENS, (sizes.tokens, sizes.d_token), np.float16),
             samples_per_shard=per_shard,
             action_shards=shards(ACTIONS, (sizes.horizon, sizes.d_action), np.float32) if has_head else (),
+            starts=tuple(index.get("starts", ())),
         )
 
     def __len__(self) -> int:

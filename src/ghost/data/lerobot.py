@@ -79,6 +79,11 @@ class LeRobotDataset:
         """Steps of every episode [E]."""
         return np.array([episode["length"] for episode in self.episodes], dtype=np.int64)
 
+    def starts(self) -> list[str]:
+        """A digest of the scene in which each episode starts; empty unless every episode has one."""
+        found = [str(episode.get("start", "")) for episode in self.episodes]
+        return found if all(found) else []
+
     def episode(self, index: int) -> Episode:
         """The steps of one episode, with every column of its file."""
         meta, path = self._meta(index), self.data_file(index)

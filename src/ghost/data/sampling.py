@@ -104,8 +104,22 @@ def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.nda
             raise GhostError(
                 f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test"
             )
-    test = np.isin(episode, [index for indices in of_task.values() for index in indices[-draw.test_episodes :]])
+    held_back = [index for indices in of_task.values() for index in indices[-draw.test_episodes :]]
+    _refuse_leak(dataset, held_back)
+    test = np.isin(episode, held_back)
     return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+
+
+def _refuse_leak(dataset: LeRobotDataset, held_back: list[int]) -> None:
+    """An episode to test on must not start like one to train on, where the data set says how its episodes start."""
+    first: dict[str, int] = {}
+    for index, start in enumerate(dataset.starts()):
+        other = first.setdefault(start, index)
+        if (other in held_back) != (index in held_back):
+            raise GhostError(
+                f"{dataset.folder}: episodes {other} and {index} start alike (start {start}), one is to train on and"
+                " one to test"
+            )
 
 
 def draw_samples(draw: Draw, dataset: LeRobotDataset, seed: int) -> tuple[np.ndarray, np.ndarray, Splits]:

@@ -1,9 +1,10 @@
 """Demonstrations of the scripted experts on LIBERO-10, in LeRobot's format.
 
-An attempt starts from one of the init states 0 to 39; the last ten are kept for the rollouts. The arm is disturbed:
-an AR(1) noise on its actions, and now and then a burst of random steps, from which the expert recovers. What is
-recorded as the action is what the expert intends at each step, not what was executed. Attempts that end without
-success are left out. The sub-phase of the expert stands at each step in the column `phase`.
+An attempt starts from a scene that LIBERO's own reset draws with a seed of the attempt. So the official init states are
+all left for the rollouts, and no two demonstrations start alike; `start` in the episodes' meta data is a digest of the
+scene. The arm is disturbed: an AR(1) noise on its actions, and now and then a burst of random steps, from which the
+expert recovers. What is recorded as the action is what the expert intends at each step, not what was executed. Attempts
+that end without success are left out. The sub-phase of the expert stands at each step in the column `phase`.
 
 An attempt is a unit of work: a killed run goes on after the last finished one, and more attempts do only the new ones.
 """
@@ -27,7 +28,6 @@ from ghost.runs.driver import Split
 from ghost.runs.settings import at_least_one
 from ghost.runs.units import Kept, Made
 
-TRAINING_STATES = 40  # of the 50 official init states
 FPS = 20
 world = find_assets  # records have their facts
 FOLDER, ARRAYS = "dataset", "attempt.npz"
@@ -58,7 +58,7 @@ class Settings:
 class Attempt:
     task: int
     number: int
-    init_state: int
+    start: str  # digest of the scene
     success: bool
     columns: dict[str, np.ndarray]
     videos: dict[str, np.ndarray]  # camera -> [S, height, width, 3] uint8; none unless filmed
@@ -83,7 +83,7 @@ def _attempt(settings: Settings, assets: Assets, seed: int, folder: Path, job: l
     attempt = make_attempt(environment(task, assets), settings, seed, (task, number))
     with atomic(folder / ARRAYS) as temporary:
         np.savez_compressed(temporary, **attempt.columns, **attempt.videos)  # type: ignore[arg-type]
-    value = {"task": task, "number": number, "init_state": attempt.init_state, "success": attempt.success}
+    value = {"task": task, "number": number, "start": attempt.start, "success": attempt.success}
     return Made(value, (ARRAYS,))
 
 
@@ -122,7 +122,7 @@ def _join(settings: Settings, folder: Path, made: list[Kept]) -> Outcome:
                 TASKS[attempt.task].instruction,
                 attempt.columns,
                 attempt.videos,
-                facts={"libero_task": attempt.task, "init_state": attempt.init_state},
+                facts={"libero_task": attempt.task, "start": attempt.start},
             )
             for attempt in succeeded
         ],
@@ -134,11 +134,11 @@ def _join(settings: Settings, folder: Path, made: list[Kept]) -> Outcome:
 
 
 def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int, int]) -> Attempt:
-    """The expert's, disturbed, from the init state that is due."""
+    """The expert's, disturbed, from a scene drawn for this attempt."""
     task, number = job
     rng = np.random.default_rng([seed, task, number])
-    init_state = number % TRAINING_STATES
-    env.reset(init_state, seed=int(rng.integers(2**31)))
+    env.reset(None, seed=int(rng.integers(2**31)))
+    start = env.start
     noise, burst, left = np.zeros(6), np.zeros(6), 0
     size = settings.noise * SHARES
     steps: list[dict[str, np.ndarray]] = []
@@ -162,4 +162,4 @@ def make_attempt(env: Environment, settings: Settings, seed: int, job: tuple[int
             break
     stacked = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
     videos = {PICTURES + camera: np.stack(film) for camera, film in films.items()}
-    return Attempt(task, number, init_state, success, stacked, videos)
+    return Attempt(task, number, start, success, stacked, videos)

@@ -1,7 +1,7 @@
 """One LIBERO-10 task as MuJoCo simulates it: LIBERO's scene, goal, init states and success check, OSC_POSE control.
 
     env = Environment(8, find_assets())
-    env.reset(init_state=40, seed=0)
+    env.reset(init_state=40, seed=0)  # None instead of 40: the seed draws the whole scene
     env.step(action)            # [7]: six for the pose, one for the gripper, each in [-1, 1]
     env.success()               # LIBERO's own check of the BDDL goal
 
@@ -11,10 +11,13 @@ third forward pass per substep and on observations that nobody reads. `control.p
 survives a reset, unlike the gripper's last command and the controller's stale pose in robosuite. So an episode depends
 on task, init state, seed and actions alone.
 
-The seed places the fixtures: LIBERO moves them by about a centimetre at a reset, and an init state does not hold them.
+LIBERO's own reset draws a scene with the seed: objects from the regions of the BDDL file, furniture within about a
+centimetre, how far drawer and door stand open, and robosuite's noise on the joints of the arm. The official init states
+were drawn in the same way. Such a state holds all of this but the furniture, which the seed places then, too.
 """
 
 import contextlib
+import hashlib
 import importlib
 import io
 import logging
@@ -53,6 +56,7 @@ class Environment:
         self.model: mujoco.MjModel = self._libero.sim.model._model
         self.data: mujoco.MjData = self._libero.sim.data._data
         self.init_states = _init_states(self.task)  # [50, 1 + nq + nv]
+        self._unplaced = self.model.body_pos.copy(), self.model.body_quat.copy()
         robot = self._libero.robots[0]
         self._site = self.model.site(robot.controller.eef_name).id
         self._qpos = np.asarray(robot._ref_joint_pos_indexes)  # of the seven arm joints
@@ -77,8 +81,33 @@ class Environment:
         self._things = [_find(name, data.site, data.body) for name in THINGS.values()]
         self._joints = [_find(name, data.joint) for name in JOINTS]
 
-    def reset(self, init_state: int, seed: int) -> None:
-        """Set an official init state, with the fixtures placed by the seed. The arm then rests for half a second."""
+    def reset(self, init_state: int | None, seed: int) -> None:
+        """Draw a scene with the seed; objects and arm are those of an official init state where one is named.
+
+        The arm then rests for half a second. `start` is the digest of the scene before that.
+        """
+        qpos = self._draw(seed)
+        placed = self.model.body_pos.copy(), self.model.body_quat.copy()
+        mujoco.mj_resetData(self.model, self.data)
+        self.model.body_pos[:], self.model.body_quat[:] = placed
+        if init_state is None:
+            self.data.qpos[:] = qpos
+        else:
+            values = self.init_states[init_state]
+            self.data.time = values[0]
+            self.data.qpos[:] = values[1 : 1 + self.model.nq]
+            self.data.qvel[:] = values[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
+        self.start = _digest(self.data.qpos, self.data.qvel, *placed)
+        self._gripper = 0.0
+        self._goal_rotation: np.ndarray | None = None
+        self._posture[:] = self.data.qpos[self._qpos]
+        mujoco.mj_forward(self.model, self.data)
+        for _ in range(SETTLE_STEPS):
+            self.step(REST)
+
+    def _draw(self, seed: int) -> np.ndarray:
+        """LIBERO's own reset: it moves the furniture of the model; returns the joint positions [nq]."""
+        self.model.body_pos[:], self.model.body_quat[:] = self._unplaced  # samplers may look where furniture stands
         state = np.random.get_state()
         np.random.seed(seed)  # LIBERO's placement draws from the global generator; nothing else of ours does
         try:
@@ -86,19 +115,7 @@ class Environment:
                 self._libero.reset()
         finally:
             np.random.set_state(state)
-        placed = self.model.body_pos.copy(), self.model.body_quat.copy()
-        mujoco.mj_resetData(self.model, self.data)
-        self.model.body_pos[:], self.model.body_quat[:] = placed
-        values = self.init_states[init_state % len(self.init_states)]
-        self.data.time = values[0]
-        self.data.qpos[:] = values[1 : 1 + self.model.nq]
-        self.data.qvel[:] = values[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
-        self._gripper = 0.0
-        self._goal_rotation: np.ndarray | None = None
-        self._posture[:] = self.data.qpos[self._qpos]
-        mujoco.mj_forward(self.model, self.data)
-        for _ in range(SETTLE_STEPS):
-            self.step(REST)
+        return np.array(self.data.qpos)
 
     def step(self, action: np.ndarray) -> None:
         """One control step of 50 ms."""
@@ -161,6 +178,12 @@ class Environment:
         return np.asarray(self._renderer.render())
 
 
+def _digest(*parts: np.ndarray) -> str:
+    """Equal for scenes that are equal to a millionth of a metre, a radian or a metre a second."""
+    rounded = [np.round(part, 6).astype(np.float64) + 0.0 for part in parts]  # + 0.0: -0.0 becomes 0.0
+    return hashlib.sha256(b"".join(part.tobytes() for part in rounded)).hexdigest()[:16]
+
+
 def _rotation(vector: np.ndarray) -> np.ndarray:
     """The matrix of a rotation vector."""
     quat, matrix = np.empty(4), np.empty(9)
@@ -176,7 +199,7 @@ def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
     The meshes that are only seen, mostly the arm's, take nine tenths of the time to build. They are left out unless
     `seen`.
     """
-    libero = _import_libero()
+    libero = import_libero()
     libero._assets_path_cache = str(assets.folder)  # LIBERO asks its hub otherwise
     from libero.libero.envs.bddl_base_domain import TASK_MAPPING
     from libero.libero.envs.bddl_utils import get_problem_info
@@ -195,7 +218,7 @@ def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
             path,
             robots=["Panda"],
             controller_configs=load_controller_config(default_controller="OSC_POSE"),
-            initialization_noise=None,
+            initialization_noise="default",  # of the arm's joints, as in the official init states
             use_camera_obs=False,
             has_renderer=False,
             has_offscreen_renderer=False,
@@ -223,7 +246,7 @@ def _without_looks(xml: str) -> str:
 
 
 @cache
-def _import_libero() -> Any:
+def import_libero() -> Any:
     """Import the package without the question that it asks on stdin."""
     root = package_folder()
     folder = Path(tempfile.mkdtemp(prefix="ghost-libero-"))

@@ -34,7 +34,7 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
     assets = find_assets()
     if assets.facts != record["facts"]:
         raise GhostError(f"{manifest}: its episodes ran on other assets than {assets.folder}")
-    jobs = {(job.task, job.trial): job for job in trials(settings) if job.told == job.task}
+    jobs = {(job.task, job.trial): job for job in trials(settings, run.seed) if job.told == job.task}
     job = _chosen(jobs, (task, trial), f"{manifest}: (task, trial)")
     features, *trained = _inputs(run, record)
     policy = load_policy(settings.backbone, features, tuple(trained))
@@ -43,7 +43,7 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
     def watch(env: Environment) -> None:
         frames.append(np.concatenate([env.render(camera) for camera in CAMERAS], axis=1))
 
-    episode = play(settings, assets, policy, -1 if settings.ensemble else run.seed, job, watch)
+    episode = play(settings, assets, policy, -1 if settings.ensemble else run.seed, job, watch=watch)
     with run.path(EPISODES).open(encoding="utf-8") as lines:
         rows = {(line.get("condition"), line.get("trial")): line for line in csv.DictReader(lines)}
     row = _chosen(rows, (job.condition, str(trial)), f"{run.folder}/{EPISODES}: (condition, trial)")

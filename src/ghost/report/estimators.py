@@ -247,7 +247,7 @@ def rate_difference(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate
 
 
 def complexity_r(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
-    """Correlation over tasks of the difference in success with the number of demonstrated sub-phases."""
+    """Correlation over tasks of the difference in success with the number of nominal sub-phases."""
     x, y = complexity(runs, against)
     known = len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
     return number(cell, Estimated(float(np.corrcoef(x, y)[0, 1]) if known else math.nan, len(x)))
@@ -261,8 +261,8 @@ def complexity_slope(cell: Cell, runs: list[Run], against: list[Run]) -> Estimat
 
 
 def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndarray]:
-    """Per task: demonstrated sub-phases, and the difference in success in percentage points; the figure draws these."""
-    phases = {m.condition: m.value for m in runs[0].measured() if m.metric == "demonstrated_phases"}
+    """Per task: nominal sub-phases, and the difference in success in percentage points; the figure draws these."""
+    phases = {m.condition: m.value for m in runs[0].measured() if m.metric == "subphases"}
     ours, theirs = ([np.mean([run.value(task, "success") for run in r]) for task in phases] for r in (runs, against))
     return np.array([*phases.values()]), 100 * np.subtract(ours, theirs)
 

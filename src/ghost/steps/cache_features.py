@@ -89,6 +89,7 @@ def join(
             hashes[shard] = known
     names = [dataset.tasks[index] for index in sorted(dataset.tasks)]
     index = {"sizes": asdict(sizes), "task_names": names, "samples_per_shard": per_shard, "shards": sorted(hashes)}
+    index |= {"starts": dataset.starts()} if dataset.starts() else {}
     write_json(folder / INDEX, index)
     return samples.outcome((INDEX, *sorted(hashes)), hashes)
 

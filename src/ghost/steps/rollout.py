@@ -1,8 +1,10 @@
 """Let trained decoders act in LIBERO-10, once per seed.
 
 The experiment needs the feature cache, whose backbone the policy sees with, and the training. A run with seed s acts
-with the decoder that was trained with seed s; an ensemble is one run with all of them. An episode is a unit of work
-(`ghost.libero.episodes`); a crash of the simulator ends the step.
+with the decoder that was trained with seed s, in the scenes of the setting `env_seed`. An ensemble acts with all of
+them; its run with seed s is the evaluation in the scenes of env_seed s. An episode is a unit of work
+(`ghost.libero.episodes`); a crash of the simulator ends the step, and so does a trial that repeats another one or a
+demonstration.
 
     episodes.csv    a line per episode with its seeds, steps, success and phases (one per plan)
 """
@@ -22,7 +24,7 @@ from ghost.data.results import Outcome
 from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.libero.assets import Assets, find_assets
-from ghost.libero.episodes import Episode, Settings, Trial, demonstrated_phases, measured_of, play, trials
+from ghost.libero.episodes import Episode, Settings, Trial, measured_of, play, refuse_equal_trials, trials
 from ghost.libero.policy import Policy
 from ghost.runs.code import module_path
 from ghost.runs.driver import Job, Plan, Split, Unit, main, paired
@@ -42,9 +44,9 @@ def rollout(job: Job) -> Plan:
     def run(unit: Unit) -> Split:
         features, *trained = unit.runs
         return Split(
-            {trial.name: asdict(trial) for trial in trials(settings)},
+            {trial.name: asdict(trial) for trial in trials(settings, unit.seed)},
             partial(episode, settings, assets, features, tuple(trained)),
-            partial(join, unit.folder, features),
+            partial(join, unit.folder),
             without=("tasks", "trials", "misdirect", "switch_at"),
             noun="episodes",
             summary=lambda found: f"{sum(e['success'] for e in found)} of {len(found)} succeeded",
@@ -64,7 +66,12 @@ def episode(
     """Play one episode."""
     policy = load_policy(settings.backbone, features, trained)
     seed = -1 if settings.ensemble else trained[0].seed
-    return Made(asdict(play(settings, assets, policy, seed, Trial(**trial))))
+    return Made(asdict(play(settings, assets, policy, seed, Trial(**trial), demonstrated_starts(features))))
+
+
+@cache
+def demonstrated_starts(features: Run) -> frozenset[str]:
+    return frozenset(FeatureCache.of(features).starts)
 
 
 @cache
@@ -82,10 +89,11 @@ def load_policy(backbone: str, features: Run, trained: tuple[Run, ...]) -> Polic
     return Policy(decoders, module.start(settings, decoders[0].sizes, []).encode)
 
 
-def join(folder: Path, features: Run, made: list[Kept]) -> Outcome:
+def join(folder: Path, made: list[Kept]) -> Outcome:
     found = [Episode(**kept.value) for kept in made]
+    refuse_equal_trials(found)
     write_text(folder / EPISODES, pd.DataFrame(found).to_csv(index=False, lineterminator="\n"))
-    return Outcome(measured_of(found, demonstrated_phases(FeatureCache.of(features))), files=(EPISODES,))
+    return Outcome(measured_of(found), files=(EPISODES,))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""fig:libero_complexity: the gain of Ghost PG over the MLP, against the sub-phases of a task's demonstrations."""
+"""fig:libero_complexity: the gain of Ghost PG over the MLP, against the nominal sub-phases of a task."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +12,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     made, axes = figure(COLUMN_IN, 1.9)
     ghost, mlp = runs["libero_ghost_pg_rollout"], runs["libero_mlp_rollout"]
     x, y = complexity(ghost, mlp)
-    tasks = [m.condition for m in ghost[0].measured() if m.metric == "demonstrated_phases"]
+    tasks = [m.condition for m in ghost[0].measured() if m.metric == "subphases"]
     axes.axhline(0, color=THEORY, linewidth=0.5)
     axes.plot(x, y, "o", color=GHOST)
     for task, a, b in zip(tasks, x, y, strict=True):
@@ -21,5 +21,5 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         slope, start = np.polyfit(x, y, 1)
         ends = np.array([x.min(), x.max()])
         axes.plot(ends, start + slope * ends, "--", color=THEORY)
-    axes.set(xlabel="sub-phases of a demonstration", ylabel="Ghost PG minus MLP (points)")
+    axes.set(xlabel="nominal sub-phases", ylabel="Ghost PG minus MLP (points)")
     return made
