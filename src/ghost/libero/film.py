@@ -18,9 +18,9 @@ from ghost.libero.assets import find_assets
 from ghost.libero.demos import FPS
 from ghost.libero.environment import CAMERAS, Environment
 from ghost.libero.episodes import Settings, play, trials
-from ghost.runs.records import MANIFEST, Run, open_runs
+from ghost.runs.records import EPISODES, MANIFEST, Run, open_runs
 from ghost.runs.settings import read_settings
-from ghost.steps.rollout import EPISODES, load_policy
+from ghost.steps.rollout import load_policy
 
 Thing = TypeVar("Thing")
 

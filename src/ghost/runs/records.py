@@ -5,6 +5,7 @@ A run is one experiment with one seed. Its folder is data/<build>/runs/<experime
     run.json             the record
     measured.csv         the raw results: condition, metric, value, n
     arrays.safetensors   what figures draw
+    episodes.csv         for a rollout: a line per episode
     units.csv            for a run of many units, such as episodes: when each was done, in how many seconds
     ...                  other files that the run wrote: a checkpoint, shards
 
@@ -42,6 +43,7 @@ LOCK = ROOT.parents[1] / "requirements.lock"
 IDENTITY = ("experiment", "step", "module", "settings", "seed", "inputs", "code", "lock_sha256", "facts")
 FIELDS = (*IDENTITY, "scale", "reduced", "stand_ins", "run_id", "outputs", "host", "start", "command")
 MANIFEST, MEASURED, ARRAYS = "manifest.json", "measured.csv", "arrays.safetensors"
+EPISODES = "episodes.csv"  # of a rollout
 DIFFERS = "is not the file that its manifest lists (sha256 differs); run the step again"
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -122,6 +124,10 @@ class Run:
         if len(found) != 1:
             raise GhostError(f"{self.folder} seed {self.seed}: {condition}/{metric} has values {found}, expected one")
         return found[0]
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """The lines of a file of the run that is a table (CSV)."""
+        return list(csv.DictReader(self._read(name).decode().splitlines()))
 
     def arrays(self) -> dict[str, np.ndarray]:
         try:

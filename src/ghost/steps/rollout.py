@@ -23,12 +23,10 @@ from ghost.libero.assets import Assets, find_assets
 from ghost.libero.episodes import Episode, Settings, Trial, demonstrated_phases, measured_of, play, trials
 from ghost.libero.policy import Policy
 from ghost.runs.driver import Job, Plan, Split, Unit, main, paired
-from ghost.runs.records import Run
+from ghost.runs.records import EPISODES, Run
 from ghost.runs.results import Outcome
 from ghost.runs.units import Kept, Made
 from ghost.training.checkpoint import load_decoder
-
-EPISODES = "episodes.csv"
 
 
 def rollout(job: Job) -> Plan:
