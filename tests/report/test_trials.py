@@ -22,7 +22,7 @@ TASKS = (0, 8)
 
 @pytest.fixture
 def rollouts(tmp_path):
-    """Real runs that wrote episodes.csv. `success` has a row for each training, a column for each trial of two tasks."""
+    """Real runs that wrote episodes.csv. `success` has a row for each training, a column for each trial."""
 
     def make(name, success, *, ensemble=False, scene="", condition="T{}", **more):
         success = np.array(success, bool)
