@@ -105,7 +105,7 @@ def test_both_sides_of_a_comparison_are_shown(tiny_manifest, tmp_path, root, mon
     alone, ratio = data["cells"]
     assert [(point["value"], point["against"]) for point in alone["points"]] == [(0.7, False), (0.8, False)]
     assert [(point["value"], point["against"]) for point in ratio["points"]] == [(0.7, True), (0.8, True)]
-    assert (alone["versus"], ratio["versus"]) == ("", "against tiny (train)")
+    assert (alone["versus"], ratio["versus"]) == ("", "against train/loss of tiny")
 
 
 def test_a_run_names_the_experiments_that_it_rests_on(tmp_path, monkeypatch):

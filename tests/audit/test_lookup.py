@@ -12,10 +12,14 @@ import pytest
 from small_build import OFFLINE, ROOT, SEEDS, cell, mse, small_build, write_cells, write_paper, write_run
 
 from ghost.audit.build import Build
+from ghost.audit.crate import crate
 from ghost.audit.lookup import as_json, choose, lookup
 from ghost.errors import GhostError
 from ghost.files import read_json
+from ghost.report.appendix import versus
 from ghost.report.cells import read_cells
+from ghost.steps.summarize import summarize_cell
+from ghost.study.declarations import Artefact, Cell
 
 CVAE = "tab:lightweight/CVAE/test_mse"
 
@@ -141,6 +145,31 @@ def test_the_other_side_may_be_another_metric_of_the_same_runs(config):
     for run_id, seed in zip(runs, SEEDS, strict=True):
         values = re.findall(rf"^  {run_id} +{seed} +(\S+)", text, re.MULTILINE)
         assert values == [repr(mse("cvae_offline", seed)), repr(0.9 + seed / 1e6)]
+
+
+def test_the_other_side_goes_from_the_study_to_every_answer(config):
+    """A cell that the study declares against another condition: the audit, the appendix and the crate name it."""
+    runs = Build.open(config).manifests["cvae_offline"]
+    declared = Cell("slower", "cvae_offline", "mse", "all", "ratio", ".1f", "", "cvae_offline", "worst_task", "cosine")
+    for run in runs:
+        measured = {("all", "mse"): 1.0, ("worst_task", "cosine"): 0.5}
+        write_run(config, "cvae_offline", run.seed, "evaluate", OFFLINE, measured, reduced={})
+    runs = Build.open(config).manifests["cvae_offline"]
+    made = summarize_cell(Artefact("tab", "x", cells=(declared,)).declaration()[0], runs, runs)
+    write_cells(config, made)
+    text, wanted = lookup(config, "tab:x/slower"), "worst_task/cosine of cvae_offline"
+    assert (field(text, "value").split()[0], field(text, "against")) == ("2.0", wanted)
+    assert as_json(config, "tab:x/slower")[0]["against_condition"] == "worst_task"
+    assert versus(made) == f"against {wanted}"
+    entity = next(e for e in crate(Build.open(config), {})["@graph"] if e["@id"] == "#cell/tab:x/slower")
+    assert entity["description"].endswith(versus(made))
+
+
+def test_trials_without_a_pair_are_counted(config):
+    left_out = ["T0/0/10", "T0/0/11", "T8/0/19"]
+    write_cells(config, cell("tab:x/gain", "+3 [-1, +7]", 3.0, estimator="rate_difference", n=20, unpaired=left_out))
+    said = field(lookup(config, "tab:x/gain"), "n")
+    assert said == "20; without 3 trials that only one side met, T0/0/10 to T8/0/19"
 
 
 def test_the_published_value_comes_from_the_ledger(config):

@@ -8,7 +8,8 @@ from conftest import make_runs
 from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.report import estimators
-from ghost.report.statistics import wilson
+from ghost.report.rates import Outcomes, rate
+from ghost.report.statistics import paired_ratio, student_mean, wilson
 from ghost.runs.records import open_runs
 from ghost.steps.summarize import correct, summarize_cell
 
@@ -68,13 +69,6 @@ def test_one_run_has_neither_deviation_nor_interval(losses):
     assert (found.shown, found.interval, found.n) == ("0.30", None, 1)
 
 
-def test_bootstrap_shows_its_interval(losses):
-    found = estimate("bootstrap", losses([0.3, 0.35, 0.1, 0.9]))
-    low, high = found.interval
-    assert found.shown == f"0.41 [{low:.2f}, {high:.2f}]"
-    assert estimate("bootstrap", losses([0.3], "other")).shown == "0.30"
-
-
 def test_value_refuses_to_choose_among_runs(losses):
     runs = losses([0.3, 0.4])
     with pytest.raises(GhostError, match="needs one run, tiny has 2"):
@@ -82,7 +76,7 @@ def test_value_refuses_to_choose_among_runs(losses):
     assert estimate("largest", runs).value == 0.4
 
 
-@pytest.mark.parametrize("name", ["mean", "mean_std", "bootstrap", "largest"])
+@pytest.mark.parametrize("name", ["mean", "mean_std", "interval", "largest"])
 def test_a_run_that_never_got_there_is_not_averaged_away(losses, name):
     found = estimate(name, losses([0.3, math.nan]))
     assert (found.shown, found.value) == ("undefined", None)
@@ -129,7 +123,7 @@ def test_comparisons_pair_by_seed_not_by_order(losses):
     assert compare("cohens_d", first, second).value == pytest.approx((np.mean(a) - np.mean(b)) / pooled)
     change = compare("relative_change", first, second, digits="+.1f")
     assert change.shown == f"{100 * (np.mean(a) / np.mean(b) - 1):+.1f}"
-    assert compare("improved_share", first, second).shown == "4/4"
+    assert compare("lower_share", first, second).shown == "4/4"
     assert compare("detectable", first, second).value > 0
     assert compare("ratio", first, second).value == pytest.approx(np.mean(a) / np.mean(b))
     doubled = compare("ratio", first, second, against_condition="test")
@@ -157,7 +151,7 @@ def test_comparisons_of_one_pair_and_of_equal_runs(losses):
     same, twin = losses([0.3, 0.4]), losses([0.3, 0.4], "other")
     assert compare("paired_p", same, twin).shown == "1.00"
     assert compare("cohens_d", same, twin).shown == "0.00"
-    assert compare("improved_share", same, twin).shown == "0/2"
+    assert compare("lower_share", same, twin).shown == "0/2"
 
 
 def test_a_p_value_never_shows_as_zero():
@@ -198,6 +192,9 @@ def test_holm_corrects_the_family_and_leaves_the_rest():
     ]
     correct(cells, dict.fromkeys("abcd", ".3f"))
     assert [cell["shown"] for cell in cells] == ["0.020", "0.020", "0.010", "undefined"]
+    rates = [made("a", "rate_holm_p", 0.02), made("b", "rate_holm_p", 0.01), made("c", "rate_p", 0.01)]
+    correct(rates, dict.fromkeys("abc", ".3f"))
+    assert [cell["shown"] for cell in rates] == ["0.020", "0.020", "0.010"]
 
 
 @pytest.fixture
@@ -217,25 +214,32 @@ def test_episodes_of_all_runs_are_pooled_and_the_interval_is_over_runs(episodes)
     found = estimate("over_episodes", episodes, metric="latency", digits=".1f")
     pooled = [10, 12, 14, 20, 22, 24]
     assert found.shown == f"{np.mean(pooled):.1f} ± {np.std(pooled, ddof=1):.1f}"
-    assert (found.n, found.interval) == (6, (12, 22))
+    assert (found.n, found.interval) == (6, student_mean([12, 22]).interval)
 
 
-def test_a_share_of_episodes_has_wilsons_interval(episodes):
+def test_a_share_of_episodes_respects_the_runs(episodes):
     found = estimate("success_share", episodes, metric="reached")
-    assert (found.shown, found.value) == ("4/6", pytest.approx(4 / 6))
-    assert found.interval == wilson(4, 6).interval
+    assert (found.shown, found.value, found.n) == ("4/6", pytest.approx(4 / 6), 6)
+    both = Outcomes(np.array([[1.0, 1, 1], [1, 0, 0]]), np.zeros(3), shared=False)
+    assert found.interval == rate(both).interval
+    assert found.interval[0] < wilson(4, 6).interval[0]
+    assert estimate("success_share", episodes[:1], metric="reached").interval == pytest.approx(wilson(3, 3).interval)
 
 
 def test_an_interval_stands_alone(episodes):
     latency = {"metric": "latency", "condition": "agent", "digits": ".1f"}
-    assert estimate("interval", episodes, **latency).shown == "12.0 to 22.0"
+    low, high = student_mean([12, 22]).interval
+    assert estimate("interval", episodes, **latency).shown == f"{low:.1f} to {high:.1f}"
     assert estimate("interval", episodes[:1], **latency).shown == "one run"
 
 
-def test_a_ratio_of_pairs_shows_its_interval(episodes):
-    latency = {"metric": "latency", "condition": "agent", "against_condition": "other", "digits": ".1f"}
-    assert compare("bootstrap_ratio", episodes, episodes, **latency).shown == "4.0 [4.0, 4.0]"
-    assert compare("bootstrap_ratio", episodes[:1], episodes[:1], **latency).shown == "4.0"
+def test_a_ratio_of_pairs_shows_its_interval(losses):
+    first, second = losses([2.0, 2.2, 1.9]), losses([1.0, 1.1, 1.0], "other")
+    low, high = paired_ratio([2.0, 2.2, 1.9], [1.0, 1.1, 1.0]).interval
+    assert compare("paired_ratio", first, second).shown == f"1.97 [{low:.2f}, {high:.2f}]"
+    halved = compare("paired_ratio", first, second, against_condition="test")
+    assert halved.value == pytest.approx(6.1 / 6.2)
+    assert compare("paired_ratio", first[:1], second[:1]).shown == "2.00"
 
 
 def rollouts(manifest, rates):
@@ -250,18 +254,6 @@ def rollouts(manifest, rates):
     return make_runs(manifest, measure)
 
 
-def test_success_rates_pool_all_trials(tmp_path):
-    runs = rollouts(tmp_path / "manifest.json", [0.75, 0.5])
-    rate = estimate("success_rate", runs, metric="success", condition="T0", digits=".0f")
-    low, high = (100 * bound for bound in wilson(6, 8).interval)
-    assert (rate.value, rate.n, rate.interval) == (75.0, 8, (low, high))
-    assert rate.shown == f"75 [{low:.0f}, {high:.0f}]"
-    assert estimate("trials", runs, metric="success", condition="T0").shown == "8"
-    for name in ("success_rate", "trials"):
-        missing = estimate(name, runs, metric="success", condition="T9")
-        assert (missing.shown, missing.value) == ("not run", None)
-
-
 def test_means_leave_out_runs_without_such_an_episode(tmp_path):
     runs = rollouts(tmp_path / "manifest.json", [0.75])
     found = estimate("mean_where_run", runs, metric="transitions", condition="T0/failed", digits=".1f")
@@ -274,6 +266,3 @@ def test_complexity_is_a_line_over_tasks(tmp_path):
     mlp = rollouts(tmp_path / "mlp/manifest.json", [0.25, 0.25, 0.25])
     assert compare("complexity_slope", ghost, mlp).value == pytest.approx(25)
     assert compare("complexity_r", ghost, mlp).value == pytest.approx(1)
-    success = {"metric": "success", "condition": "T2"}
-    assert compare("rate_difference", ghost, mlp, **success).value == pytest.approx(50)
-    assert compare("rate_difference", ghost, mlp, **success | {"condition": "T9"}).shown == "not run"

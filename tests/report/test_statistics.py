@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+import statsmodels.api as sm
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 from statsmodels.stats.proportion import proportion_confint
@@ -83,9 +84,28 @@ def test_relative_change_is_in_percent_of_the_second():
     found = statistics.relative_change([110, 110], [100, 100])
     assert found.estimate == pytest.approx(10)
     assert found.interval == pytest.approx((10, 10))
-    lower = statistics.relative_change([-1.0, -2.1], [-2.0, -3.0])
-    assert lower.interval[0] < lower.estimate < lower.interval[1]
     assert math.isnan(statistics.relative_change([1], [2]).interval[0])
+
+
+def test_relative_change_of_negative_numbers_and_of_zero():
+    """-1 is larger than -2, by half of it; nothing is a percentage of zero."""
+    larger = statistics.relative_change([-1.0, -1.1], [-2.0, -2.0])
+    assert larger.estimate == pytest.approx(47.5)
+    assert larger.interval[0] < larger.estimate < larger.interval[1]
+    assert math.isnan(statistics.relative_change([1, 2], [1, -1]).estimate)
+    assert math.isnan(statistics.paired_ratio([1, 2], [0, 0]).estimate)
+
+
+def test_the_interval_of_a_ratio_is_fiellers():
+    """Its ends are the ratios r at which a - r b is just significant in Student's test of one sample."""
+    for found in (statistics.paired_ratio(A, B), statistics.paired_ratio(B, A)):
+        a, b = (A, B) if found.estimate < 1 else (B, A)
+        for bound in found.interval:
+            assert scipy.stats.ttest_1samp(a - bound * b, 0).pvalue == pytest.approx(0.05)
+    low, high = (100 * (bound - 1) for bound in statistics.paired_ratio(A, B).interval)
+    assert statistics.relative_change(A, B).interval == pytest.approx((low, high))
+    could_be_zero = statistics.paired_ratio([1.0, 2.0, 1.5], [1.0, -1.0, 0.5])
+    assert math.isnan(could_be_zero.interval[0])
 
 
 def test_student_mean_agrees_with_scipy():
@@ -112,15 +132,19 @@ def test_holm_with_ties_and_what_could_not_be_tested():
     assert len(statistics.holm([])) == 0
 
 
-def test_bootstrap_is_the_percentiles_of_resampled_means_and_repeats():
-    values = np.random.default_rng(1).exponential(size=30)
-    found = statistics.bootstrap_mean(values)
-    drawn = np.random.default_rng(0).integers(30, size=(9999, 30))
-    assert found.interval == pytest.approx(tuple(np.quantile(values[drawn].mean(axis=1), (0.025, 0.975))))
-    assert found == statistics.bootstrap_mean(values)
-    assert statistics.bootstrap_mean([2, 2, 2]).interval == (2, 2)
-    assert math.isnan(statistics.bootstrap_mean([2]).interval[0])
-    assert math.isnan(statistics.bootstrap_mean([2, math.nan]).estimate)
+def test_correlation_and_slope_agree_with_scipy():
+    x, y = np.arange(10.0), np.array([1, 3, 2, 5, 4, 6, 9, 7, 8, 9.5])
+    found = statistics.correlation(x, y)
+    z, half = math.atanh(np.corrcoef(x, y)[0, 1]), 1.959964 / math.sqrt(7)
+    assert found.estimate == pytest.approx(np.corrcoef(x, y)[0, 1])
+    assert found.interval == pytest.approx((math.tanh(z - half), math.tanh(z + half)), rel=1e-6)
+    line = statistics.slope(x, y)
+    fit = sm.OLS(y, sm.add_constant(x)).fit()
+    assert line.estimate == pytest.approx(fit.params[1])
+    assert line.interval == pytest.approx(tuple(fit.conf_int()[1]))
+    assert math.isnan(statistics.correlation([1, 1, 1], [1, 2, 3]).estimate)
+    assert math.isnan(statistics.correlation([1, 2, 3], [1, 2, 4]).interval[0])
+    assert math.isnan(statistics.slope([1, 1, 1], [1, 2, 3]).estimate)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 10), (10, 10), (7, 10), (163, 200)])
@@ -131,10 +155,11 @@ def test_wilson_agrees_with_statsmodels(successes, n):
     assert 0 <= found.interval[0] < found.interval[1] <= 1
 
 
-def test_improved_share_counts_the_lower_ones():
-    found = statistics.improved_share([1, 2, 3, 4], [2, 2, 4, 5])
-    assert (found.estimate, found.n) == (0.75, 4)
-    assert found.interval == statistics.wilson(3, 4).interval
+def test_shares_count_the_lower_or_the_higher_ones():
+    lower = statistics.lower_share([1, 2, 3, 4], [2, 2, 4, 5])
+    assert (lower.estimate, lower.n) == (0.75, 4)
+    assert lower.interval == statistics.wilson(3, 4).interval
+    assert statistics.higher_share([1, 2, 3, 4], [2, 2, 4, 5]).estimate == 0
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 40])
@@ -148,13 +173,3 @@ def test_smallest_detectable_difference_agrees_with_statsmodels(n):
 def test_smallest_detectable_difference_at_the_edges():
     assert math.isnan(statistics.smallest_detectable_difference([1], [2]).estimate)
     assert statistics.smallest_detectable_difference([1, 2], [2, 3]).estimate == 0
-
-
-def test_bootstrap_ratio_is_the_ratio_of_means_with_pairs_drawn_together():
-    found = statistics.bootstrap_ratio([2, 4, 6], [1, 2, 3])
-    assert found.estimate == 2
-    assert found.interval == pytest.approx((2, 2))  # every pair has the same ratio
-    spread = statistics.bootstrap_ratio([1, 4, 9], [1, 2, 3])
-    assert spread.estimate == pytest.approx(14 / 6)
-    assert spread.interval[0] < 14 / 6 < spread.interval[1]
-    assert math.isnan(statistics.bootstrap_ratio([3], [2]).interval[0])

@@ -8,6 +8,8 @@ from ghost.errors import GhostError
 from ghost.files import read_json
 from ghost.report.cells import read_cells
 
+# what a cell is; an older build may lack some
+DECLARED = ("estimator", "metric", "condition", "against", "against_condition", "against_metric", "n")
 SHOWN_FILES = 5  # changed source files that a reason names
 
 
@@ -43,7 +45,8 @@ def _shown(cell: dict[str, Any] | None) -> str:
 
 def _because(first: Path, a: dict[str, Any], second: Path, b: dict[str, Any]) -> list[str]:
     """What differs between the records of the same seed of the same experiment."""
-    said = [f"{key}: {a[key]} and {b[key]}" for key in ("estimator", "metric", "condition", "n") if a[key] != b[key]]
+    own, other = ({key: cell.get(key) or "none" for key in DECLARED} for cell in (a, b))
+    said = [f"{key}: {own[key]} and {other[key]}" for key in DECLARED if own[key] != other[key]]
     for name in filter(None, dict.fromkeys((a["experiment"], a["against"]))):
         ours, theirs = _records(first, name), _records(second, name)
         if sorted(ours) != sorted(theirs):

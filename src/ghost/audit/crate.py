@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
-from ghost.report.appendix import anchor
+from ghost.report.appendix import anchor, versus
 from ghost.runs.code import ROOT
 from ghost.runs.records import MANIFEST
 
@@ -208,7 +208,7 @@ def _numbers(add: Any, build: Build, tools: dict[str, Entity], files: Mapping[st
                 value=cell["shown"] if cell["value"] is None else cell["value"],
                 unitText=cell["unit"],
                 measurementTechnique=cell["estimator"],
-                description=f"shown as {cell['shown']}, n = {cell['n']}",
+                description=" ".join(filter(None, (f"shown as {cell['shown']}, n = {cell['n']}", versus(cell)))),
                 isBasedOn=based,
             )
         listing = _held(files, str(build.config.data / "cells" / f"{artefact.replace(':', '_')}.jsonl"))

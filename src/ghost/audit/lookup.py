@@ -14,7 +14,7 @@ from ghost.audit.listing import aligned
 from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
-from ghost.report.appendix import unpaired
+from ghost.report.appendix import sides, unpaired
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.records import Run
 from ghost.study import ARTEFACTS
@@ -125,14 +125,6 @@ def check_runs(cell: Record, runs: Collection[str]) -> None:
     for run_id in cell["runs"]:
         if run_id not in runs:
             raise GhostError(f"{cell['id']} rests on run {run_id}, which no manifest lists; run snakemake")
-
-
-def sides(cell: Record) -> list[tuple[str, str, str]]:
-    """Experiment, condition and metric of what is measured, and for a comparison those of what it is compared with."""
-    ours = (cell["experiment"], cell["condition"], cell["metric"])
-    condition = cell["against_condition"] or cell["condition"]
-    theirs = (cell["against"], condition, cell["against_metric"] or cell["metric"])
-    return [side for side in (ours, theirs) if side[0]]
 
 
 def _about(cell: Record) -> list[str]:

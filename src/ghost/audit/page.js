@@ -122,17 +122,17 @@ function show(cell) {
   field(fields, "on the command line", code(`ghost audit ${cell.id}`));
   const list = make("div");
   for (const id of cell.runs) {
-    const run = runs.get(id), point = cell.points.find((candidate) => candidate.run === id);
+    const run = runs.get(id), values = cell.points.filter((point) => point.run === id).map((point) => `${point.against ? "against " : ""}${Number(point.value).toPrecision(5)}`);
     if (!run) continue;
     const more = make("dl");
-    field(more, "value", point ? String(point.value) : "");
+    field(more, "value", cell.points.filter((point) => point.run === id).map((point) => String(point.value)).join(", "));
     field(more, "command", code(run.command.join(" ")));
     field(more, "inputs", ...Object.entries(run.inputs).flatMap(([name, digest]) => [code(`${name} ${digest}`), " "]));
     field(more, "outputs", ...Object.entries(run.outputs).flatMap(([name, digest]) => [code(`${name} ${digest}`), " "]));
     field(more, "code", code(run.code), ` at ${run.commit ?? "no commit"}${run.dirty_sha256 ? " with changes" : ""}`);
     field(more, "device", `${device(run)} on ${run.host}, ${run.wall_s} s`);
     field(more, "all of it", make("a", { href: `#${id}` }, "this run's record"));
-    list.append(make("details", { "data-run": id }, make("summary", {}, code(id.slice(0, 8)), ` ${run.experiment}, seed ${run.seed}${point ? `: ${Number(point.value).toPrecision(5)}` : ""}`), more));
+    list.append(make("details", { "data-run": id }, make("summary", {}, code(id.slice(0, 8)), ` ${run.experiment}, seed ${run.seed}${values.length ? `: ${values.join(", ")}` : ""}`), more));
   }
   $("detail").replaceChildren(make("h2", { id: "panel-title" }, cell.id), fields,
     ...(cell.points.length ? [make("h3", {}, cell.against ? "Values of the runs (open circles: compared with)" : "Values of the runs"), plot(cell)] : []),

@@ -16,10 +16,10 @@ from typing import Any
 
 import jinja2
 
-from ghost.audit.lookup import check_runs, sides
+from ghost.audit.lookup import check_runs
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.verdicts import VERDICTS, judge_all
-from ghost.report.appendix import anchor, doubts, versus
+from ghost.report.appendix import anchor, doubts, sides, unpaired, versus
 from ghost.report.tables import page
 from ghost.runs.records import Run
 from ghost.study import ARTEFACTS
@@ -84,7 +84,7 @@ def _cells(cells: dict[str, Cell], runs: dict[str, Run], records: dict[str, Any]
             "versus": versus(cell),
             "anchor": anchor(identity),
             "value": cell["value"] if cell["value"] is not None else cell["sha256"],
-            "doubts": doubts(cell),
+            "doubts": [*doubts(cell), *unpaired(cell)],
             "claims": claims.get(identity, []),
             "points": _points(cell, runs),
         }

@@ -1,7 +1,8 @@
 """A verdict on each number of the article, from our cells.
 
-Noise has two sources, which are kept apart: retraining (the spread over seeds) and rollouts (the spread over episodes
-of one model). A published number without a spread is taken as exact. This is to its disadvantage, and the reason says
+Noise has two sources: retraining (the spread over seeds) and rollouts (the spread over trials). The intervals of our
+success rates and of their differences hold both; a published rate has that of rollouts alone, since it is of one
+training. A published number without a spread is taken as exact. This is to its disadvantage, and the reason says
 so.
 """
 
@@ -34,7 +35,7 @@ VERDICTS = (
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
 HARDWARE = "RTX 5090"
-ROLLOUTS = ("success_rate", "success_share", "over_episodes")  # estimators over episodes
+ROLLOUTS = ("success_rate", "success_share", "rate_difference")  # estimators over trainings and trials
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -130,13 +131,13 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
     mine = _own_error(cell, factor)
     if mine is None:
         return "not enough runs", f"{value:.6g} is from one run, which has no spread"
-    difference, freedom = value - stated[0].value, max(1, cell["n"] - 1)
+    difference, freedom = value - stated[0].value, float(max(1, _independent(cell) - 1))
     error = math.hypot(mine, theirs)
     if theirs:
         freedom = error**4 / (mine**4 / freedom + theirs**4 / others)
     said = (
         f"difference {difference:+.3g}, margin {margin:.3g}; standard error {mine:.2g} here"
-        f" ({'rollouts' if cell['estimator'] in ROLLOUTS else 'retraining'}, n = {cell['n']})"
+        f" ({'retraining and rollouts' if cell['estimator'] in ROLLOUTS else 'retraining'}, n = {cell['n']})"
         f" and {theirs:.2g} there ({their_noise})"
     )
     if error == 0:
@@ -170,11 +171,17 @@ def _published_error(claim: Claim, ledger: Ledger) -> tuple[float, int, str]:
 
 
 def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
-    """The standard error of our average, from its 95 % interval."""
-    if not cell["interval"] or cell["n"] < 2:
+    """The standard error of our average, from its 95 % interval. Of a success rate it is rather too large than too
+    small: its interval has fewer degrees of freedom than trials."""
+    if not cell["interval"] or _independent(cell) < 2:
         return None
     low, high = map(float, cell["interval"])
-    return (high - low) / 2 / float(stdtrit(cell["n"] - 1, 0.975)) * factor
+    return (high - low) / 2 / float(stdtrit(_independent(cell) - 1, 0.975)) * factor
+
+
+def _independent(cell: Mapping[str, Any]) -> int:
+    """How many values the interval is over: n, but for a mean over episodes, whose interval is over runs."""
+    return len(cell["runs"]) if cell["estimator"] == "over_episodes" else int(cell["n"])
 
 
 def _study_value(expression: str) -> float:

@@ -21,6 +21,7 @@ from ghost.errors import GhostError
 from ghost.files import atomic
 
 MEASURED, ARRAYS = "measured.csv", "arrays.safetensors"
+EPISODES = "episodes.csv"  # of a rollout: a line per episode
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,22 @@ def write_outcome(folder: Path, outcome: Outcome) -> tuple[str, ...]:
     return (MEASURED, ARRAYS, *outcome.files)
 
 
+def read_table(content: bytes, where: str) -> list[dict[str, str]]:
+    """The lines of a CSV file, each by the names of its head."""
+    try:
+        lines = list(csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True))
+    except (ValueError, csv.Error) as error:
+        raise GhostError(f"{where} is no table: {error}") from None
+    if any(None in line or None in line.values() for line in lines):
+        raise GhostError(f"{where} has a line that is longer or shorter than its head")
+    return lines
+
+
 def read_measured(content: bytes, where: str) -> list[Measured]:
     try:
-        lines = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
+        lines = read_table(content, where)
         return [Measured(line["condition"], line["metric"], float(line["value"]), int(line["n"])) for line in lines]
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
+    except (ValueError, KeyError) as error:
         raise GhostError(f"{where} has a line that is no value: {error}") from None
 
 

@@ -4,7 +4,6 @@ The episode is played again from its seeds, so it ends as its row of `episodes.c
 code or libraries are others now, that is an error. Needs OpenGL: libegl1 or libosmesa6, and MUJOCO_GL=osmesa for that.
 """
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ghost.data.lerobot_writer import write_video
+from ghost.data.results import EPISODES
 from ghost.errors import GhostError
 from ghost.files import confined
 from ghost.libero.assets import find_assets
@@ -20,7 +20,7 @@ from ghost.libero.environment import CAMERAS, Environment
 from ghost.libero.episodes import Settings, play, trials
 from ghost.runs.records import MANIFEST, Run, open_runs
 from ghost.runs.settings import read_settings
-from ghost.steps.rollout import EPISODES, load_policy
+from ghost.steps.rollout import load_policy
 
 Thing = TypeVar("Thing")
 
@@ -44,8 +44,7 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
         frames.append(np.concatenate([env.render(camera) for camera in CAMERAS], axis=1))
 
     episode = play(settings, assets, policy, -1 if settings.ensemble else run.seed, job, watch=watch)
-    with run.path(EPISODES).open(encoding="utf-8") as lines:
-        rows = {(line.get("condition"), line.get("trial")): line for line in csv.DictReader(lines)}
+    rows = {(line.get("condition"), line.get("trial")): line for line in run.table(EPISODES)}
     row = _chosen(rows, (job.condition, str(trial)), f"{run.folder}/{EPISODES}: (condition, trial)")
     ended = "succeeded" if episode.success else "failed"
     if (row.get("success"), row.get("steps")) != (str(episode.success), str(episode.steps)):

@@ -60,9 +60,19 @@ def url(page: str, identity: str) -> str:
 
 
 def versus(cell: Mapping[str, Any]) -> str:
-    """The other side of a comparison: an experiment, and what is taken from it if it is not the same."""
-    what = "/".join(filter(None, (cell["against_condition"], cell["against_metric"])))
-    return f"against {cell['against']}{f' ({what})' if what else ''}" if cell["against"] else ""
+    """The other side of a comparison: condition and metric, and the experiment that they are of."""
+    if not cell["against"]:
+        return ""
+    _, (experiment, condition, metric) = sides(cell)
+    return f"against {'/'.join(filter(None, (condition, metric)))} of {experiment}"
+
+
+def sides(cell: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Experiment, condition and metric of what is measured, and for a comparison those of what it is compared with."""
+    ours = (cell["experiment"], cell["condition"], cell["metric"])
+    condition = cell["against_condition"] or cell["condition"]
+    theirs = (cell["against"], condition, cell["against_metric"] or cell["metric"])
+    return [side for side in (ours, theirs) if side[0]]
 
 
 def _about(cell: Mapping[str, Any]) -> str:
@@ -75,9 +85,11 @@ def _about(cell: Mapping[str, Any]) -> str:
 
 
 def unpaired(cell: Mapping[str, Any]) -> list[str]:
-    """The seeds that a comparison leaves out, because only one of its two experiments has them."""
-    seeds = ", ".join(map(str, cell["unpaired"]))
-    return [f"without the seeds {seeds}, which have no pair"] if seeds else []
+    """The seeds, or the trials, that a comparison leaves out, because only one of its two experiments has them."""
+    left_out = cell["unpaired"]
+    if left_out and isinstance(left_out[0], str):
+        return [f"without {len(left_out)} trials that only one side met, {left_out[0]} to {left_out[-1]}"]
+    return [f"without the seeds {', '.join(map(str, left_out))}, which have no pair"] if left_out else []
 
 
 def _broken(text: str) -> str:

@@ -16,8 +16,10 @@ import numpy as np
 
 from ghost.data.results import Measured
 from ghost.errors import GhostError
-from ghost.report import statistics
+from ghost.report import rates, statistics
+from ghost.report.rates import Outcomes
 from ghost.report.statistics import Data, Estimated, Interval
+from ghost.report.trials import episode_outcomes, outcomes, shared_outcomes
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.records import Run
 
@@ -31,7 +33,7 @@ class Estimate:
     n: int
     interval: Interval | None = None  # 95 %
     sha256: str | None = None  # of a result that is not a number: a curve's points, a module's code
-    unpaired: tuple[int, ...] = ()  # seeds that only one of two compared experiments has
+    unpaired: tuple[int, ...] | tuple[str, ...] = ()  # seeds, or trials, that only one of two compared experiments has
 
 
 Cell = Mapping[str, Any]
@@ -54,7 +56,9 @@ def with_interval(cell: Cell, found: Estimated) -> Estimate:
 
 
 def interval_alone(cell: Cell, found: Estimated) -> Estimate:
-    return replace(number(cell, found), shown=_bounds("{} to {}", cell, found) or "one run")
+    """ "one run" has none."""
+    alone = "one run" if found.n == 1 else "undefined"
+    return replace(number(cell, found), shown=_bounds("{} to {}", cell, found) or alone)
 
 
 def share(cell: Cell, found: Estimated) -> Estimate:
@@ -85,8 +89,7 @@ def values(cell: Cell, runs: list[Run]) -> list[float]:
 
 
 def against_values(cell: Cell, against: list[Run]) -> list[float]:
-    """The values of the other side, which may be of another condition or metric."""
-    return values({key: cell[f"against_{key}"] or cell[key] for key in ("condition", "metric")}, against)
+    return values(other_side(cell), against)
 
 
 def measured(cell: Cell, runs: list[Run]) -> list[Measured]:
@@ -102,14 +105,10 @@ def arrays(cell: Cell, runs: list[Run]) -> list[np.ndarray]:
     return [own[cell["metric"]] for own in found]
 
 
-def pooled_rate(cell: Cell, runs: list[Run]) -> Estimated:
-    """Successes over trials, all runs together; nan over no trials if no run has this condition."""
-    found = measured(cell, runs)
-    if not found:
-        return Estimated(math.nan, 0)
-    if len(found) != len(runs):
-        raise GhostError(f"{cell['id']}: {len(found)} of {len(runs)} runs have {cell['condition']}/{cell['metric']}")
-    return statistics.wilson(round(sum(m.value * m.n for m in found)), sum(m.n for m in found))
+def other_side(cell: Cell) -> Cell:
+    """What a comparison takes from the runs of `against`, which may be of another condition or metric."""
+    named = {key: cell[f"against_{key}"] or cell[key] for key in ("condition", "metric")}
+    return {**cell, **named, "experiment": cell["against"]}
 
 
 def over_runs(statistic: Callable[[Data], Estimated], show: Show = number) -> Estimator:
@@ -171,27 +170,30 @@ def over_episodes(cell: Cell, runs: list[Run]) -> Estimate:
     """
     found = arrays(cell, runs)
     pooled = np.concatenate(found, dtype=float)
-    interval = statistics.bootstrap_mean([float(np.mean(own, dtype=float)) for own in found]).interval
+    interval = statistics.student_mean([float(np.mean(own, dtype=float)) for own in found]).interval
     return number(cell, Estimated(float(pooled.mean()), len(pooled), interval), suffix=_spread(cell, pooled))
 
 
 def success_share(cell: Cell, runs: list[Run]) -> Estimate:
-    """The share of episodes that succeeded, over all runs, as 97/100, with Wilson's interval."""
-    found = np.concatenate(arrays(cell, runs))
-    return share(cell, statistics.wilson(int(found.sum()), len(found)))
+    """The share of episodes that succeeded, as 97/100. The interval respects the runs, an array each."""
+    return share(cell, rates.rate(episode_outcomes(arrays(cell, runs))))
 
 
 def success_rate(cell: Cell, runs: list[Run]) -> Estimate:
-    """Successes over trials of all runs, in percent, shown with Wilson's 95 % interval."""
-    rate = pooled_rate(cell, runs)
-    low, high = rate.interval
-    return with_interval(cell, Estimated(100 * rate.estimate, rate.n, (100 * low, 100 * high)))
+    """Successes over trials of all runs, in percent, with an interval that respects trainings and trials."""
+    found = outcomes(cell, runs)
+    return with_interval(cell, percent(rates.rate(found))) if found else NOT_RUN
 
 
 def trials(cell: Cell, runs: list[Run]) -> Estimate:
-    """The number of trials behind a success rate of these runs."""
-    rate = pooled_rate(cell, runs)
-    return Estimate(str(rate.n), float(rate.n), rate.n) if rate.n else NOT_RUN
+    """The number of distinct trials behind a success rate: trainings that meet the same trials add none."""
+    found = outcomes(cell, runs)
+    return Estimate(str(found.trials), float(found.trials), found.trials) if found else NOT_RUN
+
+
+def percent(found: Estimated) -> Estimated:
+    low, high = found.interval
+    return Estimated(100 * found.estimate, found.n, (100 * low, 100 * high))
 
 
 def setting(cell: Cell, runs: list[Run]) -> Estimate:
@@ -240,24 +242,36 @@ def ratio(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     return number(cell, Estimated(found, min(len(runs), len(against))))
 
 
-def rate_difference(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
-    """Success rate minus that of `against`, in percentage points."""
-    first, second = pooled_rate(cell, runs), pooled_rate(cell, against)
-    return number(cell, Estimated(100 * (first.estimate - second.estimate), min(first.n, second.n)))
+def over_trials(statistic: Callable[[Outcomes, Outcomes], Estimated], show: Show = number) -> Comparison:
+    """The comparison that shows a statistic of the outcomes of two policies in the trials that both met.
+
+    The estimate lists the trials that only one of them met.
+    """
+
+    @wraps(statistic)
+    def compare(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
+        found = shared_outcomes(cell, runs, other_side(cell), against)
+        if found is None:
+            return NOT_RUN
+        first, second, alone = found
+        return replace(show(cell, statistic(first, second)), unpaired=alone)
+
+    return compare
+
+
+def in_points(show: Show) -> Show:
+    """A difference of rates in percentage points."""
+    return lambda cell, found: show(cell, percent(found))
 
 
 def complexity_r(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     """Correlation over tasks of the difference in success with the number of nominal sub-phases."""
-    x, y = complexity(runs, against)
-    known = len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
-    return number(cell, Estimated(float(np.corrcoef(x, y)[0, 1]) if known else math.nan, len(x)))
+    return number(cell, statistics.correlation(*complexity(runs, against)))
 
 
 def complexity_slope(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     """Percentage points of that difference per sub-phase: least squares over tasks."""
-    x, y = complexity(runs, against)
-    known = len(x) > 2 and np.ptp(x) > 0
-    return number(cell, Estimated(float(np.polyfit(x, y, 1)[0]) if known else math.nan, len(x)))
+    return number(cell, statistics.slope(*complexity(runs, against)))
 
 
 def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndarray]:
@@ -271,20 +285,24 @@ POOLED = (mean_where_run, over_episodes, success_share, success_rate, trials)  #
 ESTIMATORS: dict[str, Estimator] = {
     **{f.__name__: f for f in (setting, runs, series, module, value, mean_std, millions, *POOLED)},
     "mean": over_runs(statistics.student_mean),
-    "bootstrap": over_runs(statistics.bootstrap_mean, with_interval),
-    "interval": over_runs(statistics.bootstrap_mean, interval_alone),
+    "interval": over_runs(statistics.student_mean, interval_alone),
     "largest": over_runs(statistics.largest),  # for bounds that every run must keep
 }
+p_value: Show = partial(number, show=show_p)
 COMPARISONS: dict[str, Comparison] = {
-    **{f.__name__: f for f in (ratio, rate_difference, complexity_r, complexity_slope)},
-    "paired_p": over_pairs(statistics.paired_p, partial(number, show=show_p)),
-    "holm_p": over_pairs(
-        statistics.paired_p, partial(number, show=show_p)
-    ),  # `summarize` corrects all such cells of a table together
+    **{f.__name__: f for f in (ratio, complexity_r, complexity_slope)},
+    "paired_p": over_pairs(statistics.paired_p, p_value),
+    "holm_p": over_pairs(statistics.paired_p, p_value),
     "cohens_d": over_pairs(statistics.cohens_d),
     "paired_d": over_pairs(statistics.paired_d),
     "relative_change": over_pairs(statistics.relative_change),
-    "improved_share": over_pairs(statistics.improved_share, share),
+    "lower_share": over_pairs(statistics.lower_share, share),
+    "higher_share": over_pairs(statistics.higher_share, share),
     "detectable": over_pairs(statistics.smallest_detectable_difference),
-    "bootstrap_ratio": over_pairs(statistics.bootstrap_ratio, with_interval),
+    "paired_ratio": over_pairs(statistics.paired_ratio, with_interval),
+    "rate_difference": over_trials(rates.difference, in_points(with_interval)),
+    "rate_p": over_trials(rates.difference_p, p_value),
+    "rate_holm_p": over_trials(rates.difference_p, p_value),
+    "rate_detectable": over_trials(rates.detectable_difference, in_points(number)),
 }
+CORRECTED = ("holm_p", "rate_holm_p")  # `summarize` corrects all such cells of a figure or table together

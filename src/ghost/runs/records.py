@@ -5,6 +5,7 @@ A run is one experiment with one seed. Its folder is data/<build>/runs/<experime
     run.json             the record
     measured.csv         the raw results: condition, metric, value, n
     arrays.safetensors   what figures draw
+    episodes.csv         for a rollout: a line per episode
     units.csv            for a run of many units, such as episodes: when each was done, in how many seconds
     ...                  other files that the run wrote: a checkpoint, shards
 
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from ghost.data.results import ARRAYS, MEASURED, Measured, read_arrays, read_measured
+from ghost.data.results import ARRAYS, MEASURED, Measured, read_arrays, read_measured, read_table
 from ghost.errors import GhostError
 from ghost.files import canonical, confined, read_json, sha256
 from ghost.forms import COUNT, NAME, SHA256, require
@@ -129,6 +130,10 @@ class Run:
         if len(found) != 1:
             raise GhostError(f"{self.folder} seed {self.seed}: {condition}/{metric} has values {found}, expected one")
         return found[0]
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """The lines of a file of the run that is a table (CSV)."""
+        return read_table(self._read(name), f"{self.folder}/seed{self.seed}/{name}")
 
     def arrays(self) -> dict[str, np.ndarray]:
         return read_arrays(self._read(ARRAYS), f"{self.folder}/seed{self.seed}/{ARRAYS}")

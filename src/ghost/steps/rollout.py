@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 
 from ghost.data.features import FeatureCache
-from ghost.data.results import Outcome
+from ghost.data.results import EPISODES, Outcome
 from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.libero.assets import Assets, find_assets
@@ -32,8 +32,6 @@ from ghost.runs.records import Run
 from ghost.runs.settings import read_settings
 from ghost.runs.units import Kept, Made
 from ghost.training.checkpoint import load_decoder
-
-EPISODES = "episodes.csv"
 
 
 def rollout(job: Job) -> Plan:

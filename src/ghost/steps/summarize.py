@@ -12,7 +12,7 @@ import tyro
 from ghost.errors import GhostError, exit_on_error
 from ghost.evaluations.quiet import busy
 from ghost.files import canonical, write_text
-from ghost.report.estimators import COMPARISONS, ESTIMATORS, show_p
+from ghost.report.estimators import COMPARISONS, CORRECTED, ESTIMATORS, show_p
 from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
 from ghost.study import find_artefact
@@ -63,8 +63,8 @@ def summarize_cell(cell: dict[str, Any], runs: list[Run], against: list[Run] | N
 
 
 def correct(cells: list[dict[str, Any]], digits: dict[str, str]) -> None:
-    """Holm's correction, in place, over all cells of the artefact that ask for it (`holm_p`)."""
-    family = [cell for cell in cells if cell["estimator"] == "holm_p" and cell["value"] is not None]
+    """Holm's correction, in place, over all cells of the artefact that ask for it."""
+    family = [cell for cell in cells if cell["estimator"] in CORRECTED and cell["value"] is not None]
     for cell, p in zip(family, holm([cell["value"] for cell in family]), strict=True):
         cell |= {"value": float(p), "shown": show_p(p, digits[cell["id"]])}
 

@@ -72,13 +72,14 @@ def comparison(
     """Everything a comparison of two experiments has: change, p, holm_p, d, improved, detectable.
 
     `holm`: it belongs to the family of comparisons over which p is corrected, all `holm_p` of the same table.
+    An error is improved where it is lower, a cosine where it is higher.
     """
     made = {
         "change": ("relative_change", "+z.1f", "%"),
         "p": ("paired_p", p_digits, ""),
         **({"holm_p": ("holm_p", p_digits, "")} if holm else {}),
         "d": (d, d_digits, ""),
-        "improved": ("improved_share", "", ""),
+        "improved": ("higher_share" if metric == "cosine" else "lower_share", "", ""),
         "detectable": ("detectable", ".5f", ""),
     }
     return {
@@ -87,10 +88,28 @@ def comparison(
     }
 
 
-def compared(compare: Callable[[Any], Mapping[str, Cell]], heads: Mapping[str, Text]) -> tuple[Column, ...]:
+def rate_comparison(experiment: str, against: str, gain: str = "gain") -> dict[str, Cell]:
+    """The same for success rates in shared trials: p, holm_p, detectable, and the difference, called `gain`."""
+    made = {
+        gain: ("rate_difference", "+z.0f", "pp"),
+        "p": ("rate_p", ".3f", ""),
+        "holm_p": ("rate_holm_p", ".3f", ""),
+        "detectable": ("rate_detectable", ".0f", "pp"),
+    }
+    return {
+        short: Cell("", experiment, "success", "all", estimator, digits, unit, against)
+        for short, (estimator, digits, unit) in made.items()
+    }
+
+
+def compared(
+    compare: Callable[[Any], Mapping[str, Cell]],
+    heads: Mapping[str, Text],
+    shorts: tuple[str, ...] = ("change", "p", "holm_p", "d", "improved", "detectable"),
+) -> tuple[Column, ...]:
     """The columns of a comparison, of which those with a head are printed."""
 
     def column(short: str) -> Column:
         return Column(short, heads.get(short), lambda of: compare(of).get(short))
 
-    return tuple(map(column, ("change", "p", "holm_p", "d", "improved", "detectable")))
+    return tuple(map(column, shorts))

@@ -5,10 +5,10 @@ from typing import Any
 
 from ghost.runs.marks import StandIn
 from ghost.study import offline, seeds
-from ghost.study.cells import mean, parameters, runs, settings, spread
+from ghost.study.cells import compared, mean, parameters, rate_comparison, runs, settings, spread
 from ghost.study.declarations import Cell, Experiment, figure
 from ghost.study.seeds import AS_TRAINED
-from ghost.study.tables import Column, Row, tabulated
+from ghost.study.tables import Column, Row, Text, math, tabulated
 
 FEATURES = "libero_features"
 SEEDS = seeds.SEEDS[:5]
@@ -131,6 +131,21 @@ def _gap(name: str, condition: str, estimator: str, digits: str, unit: str = "pp
     return Cell(name, pg, "success", condition, estimator, digits, unit, mlp)
 
 
+def _to_reference(reference: str, gain: str) -> tuple[Column, ...]:
+    """Each policy against the one that the article compares with, in the trials that both met."""
+    heads: dict[str, Text] = {gain: f"{gain.capitalize()} (points)", "p": math("p"), "holm_p": "Holm"}
+
+    def compare(policy: str) -> dict[str, Cell]:
+        same = policy == reference
+        return {} if same else rate_comparison(f"{policy}_rollout", f"{reference}_rollout", gain)
+
+    return compared(compare, heads, (gain, "p", "holm_p", "detectable"))
+
+
+def _over(name: str, experiment: str, against: str, condition: str = "all") -> Cell:
+    return Cell(name, experiment, "success", condition, "rate_difference", "+z.0f", "pp", against)
+
+
 SHOWN = [row for row in (*SINGLE, *TOGETHER) if row.name in ("MLP", "Ghost_PG", "Ghost_PZ", "Ghost_PZ_ensemble")]
 SUCCESS = Column("success", "Success (%)", lambda p: _success(f"{p}_rollout"))
 TRAININGS = Column("trainings", "Trainings", lambda p: runs(p.removesuffix("_ensemble"), ""))
@@ -148,6 +163,7 @@ ARTEFACTS = (
             Column("T8", "Two pots (%)", lambda p: _success(f"{p}_rollout", "T8")),
             TRAININGS,
             TRIALS,
+            *_to_reference("libero_mlp", "gain"),
             Column("settled", None, lambda p: Cell("", f"{p}_rollout", "settled", "all", "success_rate", ".0f", "%")),
             Column("spread", None, _one(lambda p: spread(f"{p}_rollout", "success", ".2f"))),
             Column("runs", None, lambda p: runs(f"{p}_rollout", "")),
@@ -167,6 +183,9 @@ ARTEFACTS = (
                 for name in MISDIRECTED
                 for condition in (f"T{first}-T{task}_N{at}" for first, task in PAIRS for at in SWITCH_AT)
             ),
+            _over("gain/ghost_pg_over_gru", "libero_ghost_pg_rollout", "libero_gru_phase_rollout"),
+            _over("gain/persistent_ensemble", *(f"{name}_ensemble_rollout" for name in reversed(ENSEMBLES))),
+            _over("misdirected/gain/N100", "libero_ghost_pz_misdirected", "libero_ghost_pg_misdirected", "T0-T1_N100"),
             Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
             *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
             *settings(FEATURES, ("horizon", "stride")),
@@ -203,6 +222,7 @@ ARTEFACTS = (
             SUCCESS,
             TRAININGS,
             TRIALS,
+            *_to_reference("libero_ghost_pg", "cost"),
             Column("mse", "MSE", lambda p: mean(f"{p}_offline", "mse", digits=".5f")),
             Column("contraction", "Contraction (%)", lambda p: mean(f"{p}_offline", CONTRACTION, "flow", "z.0f", "%")),
             Column("silhouette", "Silhouette", lambda p: mean(f"{p}_offline", "silhouette", "flow", "z.3f")),

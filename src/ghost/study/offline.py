@@ -9,7 +9,7 @@ from typing import Any
 
 from ghost.runs.marks import StandIn
 from ghost.study.cells import compared, comparison, largest, mean, parameters, runs, settings, spread
-from ghost.study.declarations import Cell, Experiment, Tex
+from ghost.study.declarations import Experiment, Tex
 from ghost.study.seeds import AS_TRAINED, SEEDS
 from ghost.study.tables import Column, Row, math, tabulated
 
@@ -147,7 +147,6 @@ ARTEFACTS = (
                 {"p": math("p vs Ghost"), "holm_p": "Holm", "d": math("d vs Ghost")},
             ),
             Column("paper_params", None, lambda d: parameters("latency", d.timed, ".1f")),
-            Column("bootstrap_mse", None, lambda d: Cell("", d.tested, "mse", "all", "bootstrap", ".4f")),
             Column("latency_ms", None, lambda d: mean("latency", "latency_ms", d.timed, ".2f", "ms")),
             Column("share_of_training_mean", None, lambda d: largest(d.tested, "share_of_training_mean", "worst_task")),
         ),

@@ -131,7 +131,7 @@ ARTEFACTS = (
             Column("latency_interval", None, lambda a: Cell("", ROOM, "latency", a, "interval", ".1f")),
             Column("total_interval", None, lambda a: Cell("", ROOM, "total_reward", a, "interval", ".1f")),
             Column("old_goal", None, lambda a: mean(ROOM, "old_goal", a, ".2f")),
-            Column("slower", None, lambda a: _to_ghost(a, "latency", "bootstrap_ratio", ".1f")),
+            Column("slower", None, lambda a: _to_ghost(a, "latency", "paired_ratio", ".1f")),
             Column("times_params", None, lambda a: _to_ghost(a, "parameters", "ratio", ".0f")),
         ),
         (

@@ -1,10 +1,11 @@
-"""fig:libero_per_task: success per task, with Wilson's interval over all trials of all runs."""
+"""fig:libero_per_task: success per task, with intervals that respect trainings and trials."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ghost.report.plots.style import PAGE_IN, PALETTE, figure
-from ghost.report.statistics import wilson
+from ghost.report.rates import rate
+from ghost.report.trials import outcomes
 from ghost.runs.records import Run
 
 POLICIES = {
@@ -18,12 +19,10 @@ POLICIES = {
 def draw(runs: dict[str, list[Run]]) -> Figure:
     made, axes = figure(PAGE_IN, 1.9)
     for number, (name, text) in enumerate(POLICIES.items()):
-        found = [m for run in runs[name] for m in run.measured() if m.metric == "success" and m.condition != "all"]
-        tasks = sorted({m.condition for m in found}, key=lambda task: int(task[1:]))
-        rates = []
-        for task in tasks:
-            own = [m for m in found if m.condition == task]
-            rates.append(wilson(round(sum(m.value * m.n for m in own)), sum(m.n for m in own)))
+        measured = {m.condition for run in runs[name] for m in run.measured() if m.metric == "success"}
+        tasks = sorted(measured - {"all"}, key=lambda task: int(task[1:]))
+        cells = ({"id": "fig:libero_per_task", "experiment": name, "condition": t, "metric": "success"} for t in tasks)
+        rates = [rate(found) for cell in cells if (found := outcomes(cell, runs[name]))]
         at = np.arange(len(tasks)) + 0.2 * (number - 1.5)
         value = np.array([100 * rate.estimate for rate in rates])
         bounds = 100 * np.array([rate.interval for rate in rates])

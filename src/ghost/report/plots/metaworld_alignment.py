@@ -4,7 +4,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ghost.report.plots.style import AGENTS, PAGE_IN, THEORY, band, figure, panel
-from ghost.report.statistics import wilson
+from ghost.report.rates import rate
+from ghost.report.statistics import student_mean
+from ghost.report.trials import episode_outcomes
 from ghost.runs.records import Run
 
 SHOWN = {**AGENTS, "random_actions": ("random", THEORY, ":")}
@@ -17,18 +19,18 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         arrays = [run.arrays() for run in runs[f"{benchmark}_switching"]]
         for number, (agent, (label, color, line)) in enumerate(SHOWN.items()):
             name = agent if agent == "random_actions" else f"{benchmark}_{agent}"
-            cosine = np.concatenate([a[f"{name}/cosine"] for a in arrays])  # [episodes, steps]; nan once it is done
-            mean = np.nanmean(cosine, axis=0)
-            error = np.nanstd(cosine, axis=0) / np.sqrt(np.isfinite(cosine).sum(axis=0))
-            steps = np.arange(1, len(mean) + 1)
-            band(axes[place], steps, mean - 1.96 * error, mean + 1.96 * error, color, alpha=0.15)
+            # [trainings, steps]: means over episodes, which are nan once their task is done
+            cosine = np.array([np.nanmean(a[f"{name}/cosine"], axis=0) for a in arrays])
+            mean, steps = cosine.mean(axis=0), np.arange(1, cosine.shape[1] + 1)
+            if len(cosine) > 1:
+                low, high = np.array([student_mean(of_step).interval for of_step in cosine.T]).T
+                band(axes[place], steps, low, high, color, alpha=0.15)
             axes[place].plot(steps, mean, linestyle=line, color=color, label=label)
-            success = np.concatenate([a[f"{name}/success"] for a in arrays])
-            rate = wilson(int(success.sum()), len(success))
+            found = rate(episode_outcomes([a[f"{name}/success"] for a in arrays]))
             x = place + (number - 2) * 0.16
-            spread = [[rate.estimate - rate.interval[0]], [rate.interval[1] - rate.estimate]]
-            axes[2].bar(x, rate.estimate, width=0.14, color=color)
-            axes[2].errorbar(x, rate.estimate, yerr=spread, color="black", linewidth=0.7, capsize=1.5)
+            spread = [[found.estimate - found.interval[0]], [found.interval[1] - found.estimate]]
+            axes[2].bar(x, found.estimate, width=0.14, color=color)
+            axes[2].errorbar(x, found.estimate, yerr=np.maximum(0, spread), color="black", linewidth=0.7, capsize=1.5)
         axes[place].axhline(0, color="0.8", linewidth=0.6)
         axes[place].set(xlabel="steps after the task has changed", ylim=(-0.45, 1.05), xlim=(1, len(mean)))
         panel(axes[place], "ab"[place], title)
