@@ -70,6 +70,7 @@ localrules:
 # What killed jobs left goes first.
 onstart:
     if workflow.is_main_process:
+        scale.remember()
         for folder in {scale.data, scale.data / "cells", scale.figures, scale.generated, scale.pdf.parent}:
             tidy(folder)
     if workflow.local_exec and workflow.is_main_process and not CONDA:

@@ -27,6 +27,7 @@ ALL = "\n".join(TEXT.values())
 LABELS = {artefact.label for artefact in ARTEFACTS}
 # What a guide has its reader write.
 EXAMPLES = {
+    "config/allowed_signers": "docs/ask.md",
     "src/ghost/decoders/lstm.py": "docs/add-a-decoder.md",
     "src/ghost/simulations/relaxation.py": "docs/add-an-experiment.md",
     "src/ghost/report/plots/relaxation.py": "docs/add-an-experiment.md",
@@ -83,10 +84,10 @@ def made(path: str) -> bool:
     """Whether the pipeline makes this path, from an experiment or a figure that is declared."""
     folder, *rest = Path(path).parts
     if folder == "data" and rest[1:2] == ["runs"]:
-        return rest[0] in builds.SCALES and rest[2] in {e.name for e in EXPERIMENTS} | EXAMPLE_NAMES
+        return rest[0] in builds.names(ROOT) and rest[2] in {e.name for e in EXPERIMENTS} | EXAMPLE_NAMES
     if folder == "figures":
         return Path(path).stem in LABELS | EXAMPLE_NAMES
-    return (folder == "data" and rest[0] in builds.SCALES) or rest[0] in ("ghost.pdf", "generated")
+    return (folder == "data" and rest[0] in builds.names(ROOT)) or rest[0] in ("ghost.pdf", "generated")
 
 
 def test_its_make_targets_exist():

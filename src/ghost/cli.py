@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ghost.study.builds import Config
 
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]  # may be left out
-Scale = Annotated[str, tyro.conf.arg(help="the build: smoke, laptop, closed_loop or paper.")]
+Scale = Annotated[str, tyro.conf.arg(help="the build, a file of config/: smoke, laptop, ...")]
 DESCRIPTION = """Commands for the Ghost pipeline. Snakemake makes the report (`make paper` on a laptop); these commands
 find things in it, check it and pack it. Start with
 
@@ -28,9 +28,9 @@ Each command explains its options with --help."""
 
 
 def _config(scale: str) -> "Config":
-    from ghost.study.builds import load  # commands import what they use, so that none waits for what others need
+    from ghost.study.builds import opened  # commands import what they use, so that none waits for what others need
 
-    return load({"scale": scale})
+    return opened(scale)
 
 
 def list_names(what: Name = "", filter: str = "", scale: Scale = "laptop") -> None:
@@ -57,7 +57,7 @@ def audit(
     file: str = "",
     verify: bool = False,
     repair: bool = False,
-    signers: Path = Path("config/allowed_signers"),
+    signers: Path | None = None,
     rerun: str = "",
     sample: int = 3,
     diff: tuple[Path, Path] | None = None,
@@ -78,7 +78,8 @@ def audit(
             its sha256.
         verify: hash every file, compute every cell again, compare with the text of the PDF; exit code 1 on a problem.
         repair: verify, and remove the outputs that are wrong; `snakemake all` then makes them anew.
-        signers: with --verify: the people whose signature under the build counts (see `ghost seal`).
+        signers: with --verify: a list of people whose signature under the build counts; config/allowed_signers if there
+            is one (see `ghost seal`).
         rerun: run again what is behind this cell, or the run whose id begins like this, and compare; exit code 1 if
             something differs.
         sample: how many runs --rerun draws from those behind a cell.
@@ -87,9 +88,10 @@ def audit(
     """
     from ghost.audit.affected import Query
     from ghost.audit.answer import Verification, answer
+    from ghost.audit.seal import SIGNERS
 
     query = Query(run, seed, host, gpu, commit, file)
-    verification = Verification(repair, signers) if verify or repair else None
+    verification = Verification(repair, signers or SIGNERS) if verify or repair else None
     text, code = answer(
         _config(scale), cell, query, verification, full=full, rerun=rerun, sample=sample, diff=diff, json=json
     )

@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 import yaml
 
@@ -29,8 +31,59 @@ def test_episodes_in_libero_are_shared_where_a_scale_says_so(root):
 
 
 def test_every_scale_file_loads(root):
-    for scale in config.SCALES:
+    assert {"smoke", "laptop", "closed_loop", "paper"} <= set(config.names(root))
+    for scale in config.names(root):
         config.load({"scale": scale}, root)
+
+
+@pytest.fixture
+def lab(root, tmp_path, monkeypatch):
+    """A checkout with builds of a lab: `mylab` extends smoke, `tiny` extends mylab."""
+    for name in ("config", "workflow/schemas"):
+        shutil.copytree(root / name, tmp_path / name)
+    own = {"extends": "smoke", "backbone": "groot", "demos": "recorded", "experiments": {"groot": {"steps": 7}}}
+    (tmp_path / "config/mylab.yaml").write_text(yaml.safe_dump(own))
+    tiny = {"extends": "mylab", "experiments": {"dual_arm_features": {"batch_size": 3}, "mlp": {"seeds": 1}}}
+    (tmp_path / "config/tiny.yaml").write_text(yaml.safe_dump(tiny))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_build_extends_another_one(lab):
+    smoke, mylab, tiny = (config.load({"scale": name}) for name in ("smoke", "mylab", "tiny"))
+    assert mylab.experiment("cvae").settings == smoke.experiment("cvae").settings
+    assert mylab.experiment("dual_arm").settings == {"path": "recorded"}
+    assert mylab.experiment("groot").settings["steps"] == 7
+    assert tiny.experiment("dual_arm_features").settings["batch_size"] == 3  # of GR00T's features, in a file
+    assert len(tiny.experiment("mlp").seeds) == 1
+    assert [path.stem for path in tiny.files] == ["smoke", "mylab", "tiny"]
+    assert str(mylab.pdf).startswith("data/mylab/")
+
+
+def test_a_build_that_extends_nothing_there_or_itself_is_one_line(lab):
+    (lab / "config/mylab.yaml").write_text("extends: papper\n")
+    with pytest.raises(GhostError, match="no scale 'papper'; did you mean paper"):
+        config.load({"scale": "mylab"})
+    (lab / "config/mylab.yaml").write_text("extends: tiny\n")
+    with pytest.raises(GhostError, match="extends itself: mylab -> tiny -> mylab"):
+        config.load({"scale": "mylab"})
+    with pytest.raises(GhostError, match="belongs into a file"):
+        config.load({"scale": "smoke", "extends": "paper"})
+
+
+def test_commands_read_a_build_as_it_was_made(lab):
+    asked = {"scale": "smoke", "demos": "recorded", "experiments": {"mlp": {"epochs": "7"}}, "workers": 2}
+    config.load(asked).remember()
+    made = config.opened("smoke")
+    assert made.experiment("dual_arm").module == "ghost.data.recorded"
+    assert made.experiment("mlp").settings["epochs"] == 7
+    assert made.workers == 1  # how it was built is no part of it
+    config.load({"scale": "smoke"}).remember()
+    assert config.opened("smoke").experiment("dual_arm").module == "ghost.data.dual_arm"
+    assert config.opened("laptop") == config.load({"scale": "laptop"})  # not built yet
+    config.load(asked).memory.write_text('{"overrides": {"scale": "paper", "mlp": 1}}')
+    with pytest.raises(GhostError, match="no key 'mlp'"):
+        config.opened("smoke")
 
 
 def test_command_line_text_is_read_as_the_tables_type(root):

@@ -51,7 +51,7 @@ def _files(build: Build) -> Iterator[Path]:
         for run in runs:
             folder = run.folder / f"seed{run.seed}"
             yield from (run.folder / MANIFEST, folder / "run.json", run.path(MEASURED))
-    yield from (path for name in (*CODE, f"config/{config.scale}.yaml") if (path := Path(name)).exists())
+    yield from (path for name in (*CODE, *map(str, config.files), str(config.memory)) if (path := Path(name)).exists())
     for name, pattern in CODE_FOLDERS:
         yield from sorted(Path(name).rglob(pattern))
 

@@ -46,7 +46,7 @@ class Cost:
 
 def plan(identity: str, config: Config) -> str:
     """The jobs and their cost, to be read before `snakemake` is started for a figure, a table or the `paper`."""
-    jobs = read_jobs(targets(identity, config), {"scale": config.scale})
+    jobs = read_jobs(targets(identity, config), {**config.overrides, "scale": config.scale})
     rest = [job for job in jobs if not job.is_done]
     costs = {job.name: cost(job) for job in rest}
     counts = f"{len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ghost.errors import GhostError, did_you_mean
@@ -36,7 +37,9 @@ def _form(hint: Any) -> Any:
         return [inner[0]]
     if get_origin(hint) is Mapping:
         return {str: inner[1]}
-    return object if hint is Any else hint
+    if get_origin(hint) is UnionType:
+        return tuple(inner)
+    return {Any: object, NoneType: None}.get(hint, hint)
 
 
 # The checks that the modules' settings share. Each names the setting and the value that it got.

@@ -1,15 +1,18 @@
-"""A build: the numbers in `config/<scale>.yaml`, with `--config` on top, checked against the schema and the study.
+"""A build: the file `config/<name>.yaml`, with `--config` on top, checked against the schema and the study.
 
-The study holds the paper's own sizes; a build's file holds only what is smaller there. So what was reduced is known
-by comparison, and goes into the records and onto the PDF's stamp.
+The study holds the paper's own sizes; a build's file holds only what is smaller there, or what is other data. So what
+was reduced is known by comparison, and goes into the records and onto the PDF's stamp. A file may extend another one
+(`extends: paper`). What `--config` said is kept in `data/<name>/build.json` when the build starts, and every command
+reads the build as it was made (`opened`).
 """
 
 import dataclasses
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,15 +20,17 @@ from typing import Any
 import jsonschema
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import parse_yaml, read_yaml
+from ghost.files import parse_yaml, read_json, read_yaml, write_json
 from ghost.forms import has_form, shortened
 from ghost.study import DECLARED, EXPERIMENTS, groot
 from ghost.study.declarations import Experiment
 from ghost.study.seeds import Wanted, resolved
 
-SCALES = ("smoke", "laptop", "closed_loop", "paper")
 AT_ROOT = "laptop"  # the build whose figures and PDF lie at the root of the project
 COMMAND_LINE = "--config"
+EXTENDS = "extends"
+HOW = ("scale", "workers", "feature_jobs", "camera_ready")  # keys that say how to build, not what
+NAME = re.compile(r"[a-z0-9_]+")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 GROOT_LOCKS = (Path("workflow/envs/groot.lock"), Path("workflow/envs/groot-cpu.lock"))
 SEED = range(2**32)
@@ -47,6 +52,8 @@ class Config:
     workers: int = 1  # processes that share the episodes of a job in LIBERO
     libero_assets: str = ""  # a folder, or hub; none: those that are there (ghost.libero.assets)
     camera_ready: bool = False  # refuse what a draft only marks
+    overrides: Mapping[str, Any] = field(default_factory=dict)  # what `--config` said
+    files: tuple[Path, ...] = ()  # of the configuration, each extended by the next one
 
     @property
     def data(self) -> Path:
@@ -68,6 +75,16 @@ class Config:
     @property
     def pdf(self) -> Path:
         return self.home / "paper" / "ghost.pdf"
+
+    @property
+    def memory(self) -> Path:
+        """What `--config` said when the build was made."""
+        return self.data / "build.json"
+
+    def remember(self) -> None:
+        said = {"overrides": {key: value for key, value in self.overrides.items() if key not in HOW}}
+        if not self.memory.is_file() or read_json(self.memory) != said:
+            write_json(self.memory, said)
 
     @property
     def inventory(self) -> Path:
@@ -139,14 +156,15 @@ class Config:
 
 
 def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
-    """The configuration for `overrides` (`--config` of Snakemake) over the build's file."""
-    scale = overrides.get("scale", "laptop")
-    _known(scale, SCALES, "scale")
-    path = root / "config" / f"{scale}.yaml"
-    sources = {str(path): read_yaml(path, {str: object}), COMMAND_LINE: dict(overrides)}
+    """The configuration for `overrides` (`--config` of Snakemake) over the build's file and those that it extends."""
+    scale = str(overrides.get("scale", AT_ROOT))
+    files = _extended(scale, root)
+    sources = {**files, COMMAND_LINE: dict(overrides)}
     for where, asked in sources.items():
         _check(asked, root / SCHEMA, where)
-    chosen = {**sources[str(path)], **overrides}
+    if EXTENDS in overrides:
+        raise GhostError(f"{COMMAND_LINE}: {EXTENDS} belongs into a file: config/<name>.yaml")
+    chosen = {key: value for asked in sources.values() for key, value in asked.items()}
     model = dict(chosen.get("groot") or {})
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
@@ -155,7 +173,35 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     assets = chosen.get("libero_assets", "")
     ready = str(overrides.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
-    return Config(scale, made, resolved(replaced.experiments), backbone, python, jobs, workers, assets, ready)
+    paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
+    return Config(scale, made, paper, backbone, python, jobs, workers, assets, ready, dict(overrides), paths)
+
+
+def opened(scale: str, root: Path = Path()) -> Config:
+    """A build as it was made: with what `--config` said then."""
+    config = load({"scale": scale}, root)
+    if not (root / config.memory).is_file():
+        return config
+    return load({**read_json(root / config.memory, {"overrides": dict})["overrides"], "scale": scale}, root)
+
+
+def names(root: Path = Path()) -> list[str]:
+    """The builds that there are: the files of config/."""
+    return sorted(path.stem for path in (root / "config").glob("*.yaml") if NAME.fullmatch(path.stem))
+
+
+def _extended(scale: str, root: Path) -> dict[str, dict[str, Any]]:
+    """The file of a build and those that it extends, the most general first."""
+    found: dict[str, dict[str, Any]] = {}
+    name: Any = scale
+    while name is not None:
+        _known(name, names(root), "scale")
+        path = str(root / "config" / f"{name}.yaml")
+        if path in found:
+            raise GhostError(f"{path} extends itself: {' -> '.join(Path(each).stem for each in (*found, path))}")
+        found[path] = read_yaml(Path(path), {str: object})
+        name = found[path].get(EXTENDS)
+    return dict(reversed(found.items()))
 
 
 def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any]]) -> tuple[Experiment, ...]:
@@ -163,12 +209,15 @@ def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any
 
     `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
     for one of them, and stronger. There, `seeds` are how many, or which. `max_seeds` is how many an experiment may have
-    whose seeds neither this source names nor a later one.
+    whose seeds neither this source names nor a later one. Settings of an experiment that a later source replaces by
+    another one (other data, another backbone) are taken only as far as both have them.
     """
     experiments = {experiment.name: experiment for experiment in replaced.experiments}
     seeds: dict[str, Wanted] = {}
     at_most = None
+    so_far: set[str] = set()
     for where, asked in sources.items():
+        so_far |= {groot.REPLACES[key] for key in asked if key in groot.REPLACES}
         if "max_seeds" in asked:
             at_most, seeds = asked["max_seeds"], {}
         for step, settings in (asked.get("steps") or {}).items():
@@ -184,7 +233,7 @@ def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any
             settings = dict(given or {})
             if "seeds" in settings:
                 seeds[name] = _seeds(settings.pop("seeds"), name)
-            if name in replaced.own and where != COMMAND_LINE:  # written for the experiment that stood there before
+            if name in replaced.own and name not in so_far and where != COMMAND_LINE:
                 kept = experiments[name].settings.keys() - replaced.own[name]
                 settings = {key: value for key, value in settings.items() if key in kept}
             experiments[name] = _resized(experiments[name], settings)

@@ -31,6 +31,7 @@ RECORDINGS = (
     StandIn(DATA_SET, "all/episodes", real=RECORDED["episodes"]),
     StandIn(DATA_SET, "all/published_tasks", real=len(TASKS)),
 )
+REPLACES = {"demos": DEMOS, "backbone": FEATURES}  # keys of a configuration, and what they replace
 SHARED = ("horizon", "train_episodes")  # the checkpoint takes the features' values: it may not have seen what they test
 
 
