@@ -2,6 +2,7 @@ import pytest
 
 from ghost.errors import GhostError
 from ghost.runs import code as sources
+from ghost.study import EXPERIMENTS
 
 
 @pytest.fixture
@@ -95,3 +96,9 @@ def test_what_was_parsed_is_kept_and_a_broken_file_of_it_is_parsed_anew(package,
         path.write_text('{"sha256"')
     clear()
     assert sources.code_hash("ghost.a") == parsed
+
+
+def test_what_writes_and_reads_the_values_is_part_of_every_run():
+    """Doubling a value there must not go unnoticed."""
+    for experiment in EXPERIMENTS:
+        assert sources.ROOT / "data/results.py" in sources.sources(*experiment.modules, science=True), experiment.name
