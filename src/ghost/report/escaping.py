@@ -48,7 +48,7 @@ def number(shown: str) -> str:
     if not all(map(NUMBER.fullmatch, parts)):
         return escape(shown)
     made = [NUMBER.sub(_math, part) for part in parts]
-    joined = r"{}\ [{},\ {}]".format(*made) if interval else r" \pm ".join(made)
+    joined = r"{}\ [{}, {}]".format(*made) if interval else r" \pm ".join(made)
     return rf"\ensuremath{{{joined}}}"
 
 
