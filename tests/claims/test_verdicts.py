@@ -60,6 +60,16 @@ def test_a_success_rate_carries_its_rollout_noise(ledger):
     assert verdict(ledger, rate, cell(rate, 40.0, half=1.0, unit="%")).verdict == "different"
 
 
+def test_the_standard_error_is_of_what_the_interval_is_over(ledger):
+    """A mean over 60 episodes of three runs has an interval over three runs, so Student's of two degrees of freedom."""
+    latency, three = "tab:meta_rl/Ghost/latency", {"n": 60, "runs": ["r1", "r2", "r3"]}
+    found = verdict(ledger, latency, cell(latency, 10.0, half=4.3027, estimator="over_episodes", **three))
+    assert "standard error 1 here (retraining, n = 60)" in found.reason
+    gain = "tab:libero10/gain/ghost_pg_over_mlp"
+    found = verdict(ledger, gain, cell("tab:libero10/Ghost_PG/gain", 13.0, half=2, estimator="rate_difference", n=200))
+    assert "here (retraining and rollouts, n = 200)" in found.reason
+
+
 def test_what_is_not_the_papers_own_is_not_comparable(ledger):
     for doubt in ({"stand_ins": ["backbone"]}, {"reduced": True}):
         assert verdict(ledger, MSE, cell(MSE, 0.0189, half=0.0001, **doubt)).verdict == "not comparable"

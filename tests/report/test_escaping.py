@@ -11,6 +11,8 @@ from ghost.report.escaping import escape, number
         ("0.0174 ± 0.0002", r"\ensuremath{0.0174 \pm 0.0002}"),
         ("1.5e-06", r"\ensuremath{1.5 \times 10^{-6}}"),
         ("1e+20", r"\ensuremath{1 \times 10^{20}}"),
+        ("+13 [-7, +19]", r"\ensuremath{+13\ [-7, +19]}"),
+        ("1.2 [0.9, 1.5e-06]", r"\ensuremath{1.2\ [0.9, 1.5 \times 10^{-6}]}"),
         ("> 20", r"\textgreater{} 20"),
         ("3, 5, 10", "3, 5, 10"),
         ("undefined", "undefined"),

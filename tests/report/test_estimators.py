@@ -257,8 +257,18 @@ def rollouts(manifest, rates):
 def test_means_leave_out_runs_without_such_an_episode(tmp_path):
     runs = rollouts(tmp_path / "manifest.json", [0.75])
     found = estimate("mean_where_run", runs, metric="transitions", condition="T0/failed", digits=".1f")
-    assert (found.shown, found.n) == ("3.0", 1)
+    assert (found.shown, found.n, found.interval) == ("3.0", 1, None)
     assert estimate("mean_where_run", runs[:1], metric="transitions", condition="T0/failed").shown == "none"
+
+
+def test_a_mean_over_episodes_has_an_interval_over_runs(tmp_path):
+    found = {7: (3.0, 18), 8: (4.0, 22), 9: (5.0, 20)}
+    runs = make_runs(
+        tmp_path / "manifest.json", lambda seed: Outcome([Measured("T8", "steps", *found[seed])]), seeds=[7, 8, 9]
+    )
+    mean = estimate("mean_where_run", runs, metric="steps", condition="T8")
+    assert (mean.value, mean.n) == (pytest.approx((54 + 88 + 100) / 60), 60)
+    assert mean.interval == paired_ratio([54, 88, 100], [18, 22, 20]).interval
 
 
 def test_complexity_is_a_line_over_tasks(tmp_path):

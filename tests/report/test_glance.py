@@ -37,6 +37,12 @@ def test_a_line_has_the_value_the_p_value_and_the_cell():
     assert f"| Ghost | {ghost} % |  | `tab:lightweight/Ghost/test_mse` |" in text
 
 
+def test_a_p_value_is_of_a_comparison_with_ghost():
+    """The policies of tab:libero10 have one too, but against the MLP."""
+    against = {f"{a.id}/{cell.name}": cell.against for a in ARTEFACTS for cell in a.cells}
+    assert {against[p] for _, _, _, p in glance.chosen() if p} == {"ghost_basin_curriculum_offline"}
+
+
 def test_the_sentence_names_build_stand_ins_and_scale():
     text = glance.block(made_up(stand_ins=["backbone", "data"], reduced=True), "laptop")
     assert "build `laptop`" in text

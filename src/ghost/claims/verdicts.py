@@ -181,7 +181,7 @@ def _own_error(cell: Mapping[str, Any], factor: float) -> float | None:
 
 def _independent(cell: Mapping[str, Any]) -> int:
     """How many values the interval is over: n, but for a mean over episodes, whose interval is over runs."""
-    return len(cell["runs"]) if cell["estimator"] == "over_episodes" else int(cell["n"])
+    return len(cell["runs"]) if cell["estimator"] in ("over_episodes", "mean_where_run") else int(cell["n"])
 
 
 def _study_value(expression: str) -> float:

@@ -23,6 +23,7 @@ SPECIAL = {
     "×": r"\ensuremath{\times}",
     "→": r"\ensuremath{\to}",
 }
+INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 NUMBER = re.compile(r"(?P<mantissa>[-+]?[\d.,]*\d)(?:e(?P<sign>[-+])0*(?P<exponent>\d+))?")
 
 
@@ -38,11 +39,16 @@ def _plain(character: str) -> str:
 
 
 def number(shown: str) -> str:
-    """A shown number in math mode, with a minus sign, ± and powers of ten; anything else is escaped as text."""
-    parts = shown.split(" ± ")
+    """A shown number in math mode, with a minus sign, ± and powers of ten; anything else is escaped as text.
+
+    A number and its interval stay on one line: a link that goes over a page has its box in the wrong place.
+    """
+    interval = INTERVAL.fullmatch(shown)
+    parts = interval.groups() if interval else shown.split(" ± ")
     if not all(map(NUMBER.fullmatch, parts)):
         return escape(shown)
-    joined = r" \pm ".join(NUMBER.sub(_math, part) for part in parts)
+    made = [NUMBER.sub(_math, part) for part in parts]
+    joined = r"{}\ [{}, {}]".format(*made) if interval else r" \pm ".join(made)
     return rf"\ensuremath{{{joined}}}"
 
 

@@ -148,13 +148,16 @@ def value(cell: Cell, runs: list[Run]) -> Estimate:
 
 
 def mean_where_run(cell: Cell, runs: list[Run]) -> Estimate:
-    """Mean over the episodes of all runs; a run's value is a mean over n. "none" where there is no such episode."""
+    """Mean over the episodes of all runs; a run's value is a mean over n. "none" where there is no such episode.
+
+    The interval is over runs, each with its sum and its number of episodes.
+    """
     found = measured(cell, runs)
     known = [m for m in found if not math.isnan(m.value)]
-    n = sum(m.n for m in known)
-    if not n:
+    if not known:
         return Estimate("none", None, 0) if found else NOT_RUN
-    return number(cell, Estimated(sum(m.value * m.n for m in known) / n, n))
+    pooled = statistics.paired_ratio([m.value * m.n for m in known], [m.n for m in known])
+    return number(cell, pooled._replace(n=sum(m.n for m in known)))
 
 
 def mean_std(cell: Cell, runs: list[Run]) -> Estimate:

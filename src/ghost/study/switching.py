@@ -97,7 +97,7 @@ def _aligned(benchmark: str, agent: str) -> tuple[Cell, ...]:
         mean(experiment, "early_cosine", condition, ".2f", name=f"{name}/early_cosine"),
         mean(experiment, "first_arm_cosine", condition, ".2f", name=f"{name}/first_arm_cosine"),
         Cell(f"{name}/success", experiment, f"{condition}/success", "", "success_share"),
-        mean(experiment, "success", condition, ".0%", name=f"{name}/success_percent"),
+        Cell(f"{name}/success_percent", experiment, "success", condition, "success_rate", ".0f", "%"),
         Cell(f"{name}/curve", experiment, f"{condition}/cosine", estimator="series"),
         *trained,
     )
