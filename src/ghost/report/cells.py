@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ghost.errors import GhostError
 from ghost.files import canonical, parse_json, read_lines
 from ghost.forms import COUNT, SHA256, require
 
@@ -24,6 +25,8 @@ def read_cells(*paths: Path) -> dict[str, dict[str, Any]]:
     """Cells by id."""
     cells: dict[str, dict[str, Any]] = {}
     for path in paths:
+        if not path.exists():
+            raise GhostError(f"there is no {path} yet; `snakemake all` makes it")
         for number, line in enumerate(read_lines(path), 1):
             where = f"{path}, line {number}: not a cell; run `snakemake all` to make it anew"
             cell = parse_json(line, where)

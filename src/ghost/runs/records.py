@@ -49,7 +49,7 @@ RECORDED = {  # the form of a record
     **{"inputs": {str: dict}, "outputs": {NAME: dict}, "code": {"sha256": str, "files": {str: dict}}},
     **{"seed": COUNT, "run_id": RUN_ID, "sha256": SHA256, "stand_ins": [str], "wall_s": float, "cpu_s": float},
     **{"host": str, "commit": (str, None), "slurm_job_id": (str, None), "gpus": [{"model": str, "uuid": str}]},
-    **{"command": [str]},
+    **{"command": [str], "dirty_sha256": (str, None)},
 }
 
 
