@@ -135,7 +135,8 @@ def test_the_listing_of_a_unit(tmp_path_factory, damage):
 
 
 CELL = {
-    **dict.fromkeys(("experiment", "metric", "condition", "estimator", "against", "unit"), "mse"),
+    **dict.fromkeys(("experiment", "metric", "condition", "estimator", "unit"), "mse"),
+    **dict.fromkeys(("against", "against_condition", "against_metric"), ""),
     **{"id": "tab:x/a", "shown": "0.5 ± 0.1", "value": 0.5, "interval": [0.4, 0.6], "n": 5, "unpaired": [7]},
     **{"sha256": None, "runs": ["0" * 16], "stand_ins": ["data"], "reduced": False},
 }

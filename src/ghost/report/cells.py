@@ -8,9 +8,10 @@ from ghost.errors import GhostError
 from ghost.files import canonical, parse_json, read_lines
 from ghost.forms import COUNT, SHA256, require
 
-TEXTS = ("id", "experiment", "metric", "condition", "estimator", "unit", "against", "shown")
+TEXTS = ("id", "experiment", "metric", "condition", "estimator", "unit", "shown")
+AGAINST = ("against", "against_condition", "against_metric")
 FORM = {
-    **dict.fromkeys(TEXTS, str),
+    **dict.fromkeys((*TEXTS, *AGAINST), str),
     **{"value": (float, None), "interval": ([float], None), "n": COUNT, "sha256": (SHA256, None)},
     **{"runs": [str], "unpaired": [object], "stand_ins": [str], "reduced": bool},
 }
@@ -31,5 +32,7 @@ def read_cells(*paths: Path) -> dict[str, dict[str, Any]]:
             where = f"{path}, line {number}: not a cell; run `snakemake all` to make it anew"
             cell = parse_json(line, where)
             require(cell, FORM, where)
+            if len(cell["interval"] or (0, 0)) != 2:
+                raise GhostError(f"{where}: interval must be two numbers")
             cells[cell["id"]] = cell
     return cells
