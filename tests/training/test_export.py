@@ -99,7 +99,12 @@ def test_bad_input_is_named(manifest, tmp_path):
     ("module", "settings", "sizes", "message"),
     [
         (diffusion, {**WIDTHS, "d_time": 4, "levels": 2}, SIZES, "diffusion draws noise for every chunk"),
-        (dit, {"layers": 2, "heads": 2, "d_head": 4, "vl_layers": 0, "hidden": 8}, SIZES, "dit draws noise for every"),
+        (
+            dit,
+            {"layers": 2, "heads": 2, "d_head": 4, "vl_layers": 0, "vl_heads": 2, "hidden": 8},
+            SIZES,
+            "dit draws noise for every",
+        ),
         (gru_phase, {**WIDTHS, "d_recurrent": 4}, SIZES, "gru_phase carries a memory of another kind"),
         (agent, {}, trajectories.Sizes(2, 2, 2), "transformer is an agent"),
     ],
