@@ -11,11 +11,11 @@ from conftest import make_runs
 from ghost.agents import transformer
 from ghost.data import trajectories
 from ghost.data.features import Sizes
+from ghost.data.results import Outcome
 from ghost.decoders import dit, mlp
 from ghost.errors import GhostError
 from ghost.files import read_json, sha256, write_json
 from ghost.runs.records import open_runs
-from ghost.runs.results import Outcome
 from ghost.training import building
 from ghost.training.checkpoint import load_decoder, write_tensors
 
