@@ -31,6 +31,7 @@ def read_cells(*paths: Path) -> dict[str, dict[str, Any]]:
         for number, line in enumerate(read_lines(path), 1):
             where = f"{path}, line {number}: not a cell; run `snakemake all` to make it anew"
             cell = parse_json(line, where)
+            cell = {**dict.fromkeys(AGAINST, ""), **cell} if isinstance(cell, dict) else cell  # older builds lack some
             require(cell, FORM, where)
             if len(cell["interval"] or (0, 0)) != 2:
                 raise GhostError(f"{where}: interval must be two numbers")
