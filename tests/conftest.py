@@ -23,7 +23,7 @@ from ghost.runs.records import Run, open_runs
 
 ROOT = Path(__file__).parents[1]
 # How many examples a property is tried on: `pytest --hypothesis-profile=long` for a long look.
-settings.register_profile("quick", max_examples=100, deadline=None, derandomize=True, database=None)
+settings.register_profile("quick", max_examples=150, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=10_000, deadline=None, print_blob=True, database=None)
 settings.load_profile("quick")
 SMOKE = ("--config", "scale=smoke")

@@ -2,11 +2,12 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 
 from ghost.errors import GhostError
-from ghost.files import atomic, confined, write_text
+from ghost.files import atomic, confined, read_lines, read_yaml, write_text
 
 
 def test_atomic_moves_when_the_block_ends_well(tmp_path):
@@ -71,3 +72,42 @@ def test_confined_refuses_a_name_that_no_file_can_have(tmp_path):
     for name in ("a\0b", "itself/x"):
         with pytest.raises(GhostError, match="leads out"):
             confined(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\na: 2",
+        "a: !!python/object/apply:os.system [echo]",
+        "a: [1, 2",
+        "\ta: 1",
+        "a: !!int ''",
+        "a: !!timestamp x",
+        "a: !!bool x",
+        "a: 2001-99-99",
+        f"a: {'9' * 5000}",
+        "[" * 100_000,
+        "a: *unknown",
+        "? [a]\n: b",
+        "a: \0",
+        "- " * 100_000,
+        "a: &a [x, x]\n" + "\n".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in pairwise("abcdefg")),
+    ],
+)
+def test_yaml_that_says_more_than_values_is_one_line(tmp_path, text):
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(GhostError, match=r"a\.yaml (is not YAML|has more than|has values nested)"):
+        read_yaml(tmp_path / "a.yaml")
+
+
+def test_yaml_may_share_values(tmp_path):
+    (tmp_path / "a.yaml").write_text("a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2, x: 3}\n")
+    assert read_yaml(tmp_path / "a.yaml") == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 3, "y": 2}}
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path):
+    (tmp_path / "a.jsonl").write_text("a\u2028b\x0b\x1c\u0085c\n\nd\n", newline="")
+    assert read_lines(tmp_path / "a.jsonl") == ["a\u2028b\x0b\x1c\u0085c", "", "d"]
+    (tmp_path / "a.jsonl").write_bytes(b"\xff\n")
+    with pytest.raises(GhostError, match="is not text"):
+        read_lines(tmp_path / "a.jsonl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from pathlib import Path
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from conftest import ROOT, declaration, make_runs
+from ghost.audit import affected, compare, lookup
+from ghost.audit.affected import Query
+from ghost.audit.build import Build
 from ghost.backbones.groot_files import ASSETS, check_files, check_weights, read_config
 from ghost.benches import read_pairs, summaries
 from ghost.claims.article import read_numbers
@@ -131,7 +135,8 @@ def test_the_listing_of_a_unit(tmp_path_factory, damage):
 
 
 CELL = {
-    **dict.fromkeys(("experiment", "metric", "condition", "estimator", "against", "unit"), "mse"),
+    **dict.fromkeys(("experiment", "metric", "condition", "estimator", "unit"), "mse"),
+    **dict.fromkeys(("against", "against_condition", "against_metric"), ""),
     **{"id": "tab:x/a", "shown": "0.5 ± 0.1", "value": 0.5, "interval": [0.4, 0.6], "n": 5, "unpaired": [7]},
     **{"sha256": None, "runs": ["0" * 16], "stand_ins": ["data"], "reduced": False},
 }
@@ -188,6 +193,35 @@ def test_a_snapshot(project, stages, damage):
         said = withstand(lambda: restore(path.parent))
     assert (said is None) != (project / METADATA).exists()
     assert {each.name for each in project.iterdir()} <= {"config", "workflow", "data", ".snakemake"}
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """A small build as `ghost audit` reads it, and a copy to compare it with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "tests/audit")
+        patch.chdir(tmp_path_factory.mktemp("build"))
+        small = importlib.import_module("small_build")
+        config = small.small_build()
+        small.write_paper(main="Ours is \\cell{tab:lightweight/CVAE/test_mse}. \\holds{worse}{So it is.}")
+        shutil.copytree(config.data, "other")
+        yield config
+
+
+AUDITED = ("cells.jsonl", *(f"runs/cvae_offline/{name}" for name in ("manifest.json", "seed42/run.json")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AUDITED)
+@given(damage=damages)
+def test_an_audit(build, name, damage):
+    cell = "tab:lightweight/CVAE/test_mse"
+    with damage.of(build.data / name):
+        withstand(lambda: lookup.lookup(build, cell, full=True))
+        withstand(lambda: lookup.as_json(build, cell))
+        withstand(lambda: lookup.lookup(build, "0.0281", full=False))
+        withstand(lambda: affected.report(Build.open(build), affected.affected(Build.open(build), Query(host="node1"))))
+        withstand(lambda: compare.report(compare.compare(build.data, Path("other"))))
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +311,7 @@ def test_a_lerobot_data_set(dataset, file, damage):
         withstand(use)
 
 
+@pytest.mark.slow
 @given(damages, st.integers(0, 3))
 def test_a_recorded_data_set_writes_into_its_own_folder(dataset, damage, file):
     names = sorted(path for path in dataset.rglob("*") if path.suffix in (".json", ".jsonl", ".parquet"))

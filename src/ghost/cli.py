@@ -137,7 +137,7 @@ def lint(scale: Scale = "laptop") -> int:
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
 
-    complaints = lint_folder(Path("paper"), read_cells(Path("data") / scale / "cells.jsonl"))
+    complaints = lint_folder(Path("paper"), read_cells(_config(scale).data / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
 

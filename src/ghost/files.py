@@ -19,6 +19,7 @@ from ghost.forms import require
 HOST = os.uname().nodename
 TEMPORARY = re.compile(rf"\..*?\.({re.escape(HOST)}|[^/]*)-(\d+)\.tmp.*", re.DOTALL)
 DAY_S = 86400.0
+DEEPEST = 100  # lists and objects in each other, in a file of YAML
 MOST_VALUES = 100_000  # in a file of YAML; the ledger, the largest, has some 10,000
 
 
@@ -134,6 +135,11 @@ class PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
 def parse_yaml(text: str, where: object) -> Any:
     """A value of plain types. Whatever else YAML can say is refused: objects, endless numbers, aliases that explode."""
     try:
+        depth = 0
+        for event in yaml.parse(text, PlainLoader):  # loading recurses in C, which ends Python when it is too deep
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise GhostError(f"{where} has values nested deeper than {DEEPEST}")
         value = yaml.load(text, PlainLoader)  # noqa: S506  # a SafeLoader, with fewer freedoms
         if _size(value) > MOST_VALUES:
             raise GhostError(f"{where} has more than {MOST_VALUES} values")

@@ -138,6 +138,43 @@ def test_an_expression_can_do_arithmetic_and_nothing_else(text):
         evaluate(text, {})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 / 0",
+        "'a' * 3000000000",
+        "[0] * 10",
+        "'a' + 'b'",
+        "9 ** 9 ** 9",
+        "1 << 10000000000",
+        "-" * 1900 + "1",
+        "(" * 900 + "1" + ")" * 900,
+        "1 + " * 600 + "1",
+        "9" * 1500 + " * 1.0",
+        "9" * 4500,
+        "max([])",
+        "[1][5]",
+        "'a' < 1",
+        "len(1)",
+        "mean(1)",
+        "means('{}', 3)",
+        "sum(['a'])",
+        "a\0b",
+        "",
+    ],
+)
+def test_an_expression_that_fails_is_one_line(text):
+    with pytest.raises(GhostError) as error:
+        predicate(text, {"a": [1.0]})
+    assert len(str(error.value)) < 5000
+
+
+def test_a_derivation_must_be_a_number(ledger):
+    line = dataclasses.replace(ledger.derived[0], computed="'a'")
+    with pytest.raises(GhostError, match="is no number"):
+        findings(dataclasses.replace(ledger, derived=(line,)))
+
+
 def test_expressions_compute():
     assert evaluate("100 * (1 - 3 / 4) >= 25 and not 1 > 2", {})
     assert evaluate("f('a')[1] + max([1, 2])", {"f": lambda name: [0, 5]}) == 7

@@ -111,3 +111,27 @@ def test_the_reader_sees_numbers_and_leaves_out_what_is_none():
 def test_the_list_is_what_the_article_has(ledger, tmp_path, root):
     write_numbers(Path(ARTICLE), ledger.non_results, tmp_path / "numbers.csv")
     assert (tmp_path / "numbers.csv").read_bytes() == (root / NUMBERS).read_bytes()
+
+
+@pytest.mark.parametrize("printed", ["nan", "inf", "1e999999999", "0.5 ± nan", "1e9999", "--1"])
+def test_a_number_that_is_none_is_one_line(printed):
+    with pytest.raises(GhostError, match="is not a number"):
+        numbers(printed)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.replace("margins:", "margin:"), "must be an object with margins"),
+        (lambda t: t.replace("judge: exact", "judge: [exact]", 1), "judge must be text"),
+        (lambda t: t.replace('printed: "', 'printed: 7 #"', 1), "must be text|is not YAML"),
+        (lambda t: t + "claims: []\n", "stands twice"),
+        (lambda t: t + "more: *nothing\n", "is not YAML"),
+        (lambda t: "[" * 1000, "nested deeper"),
+        (lambda t: "", "must be an object"),
+    ],
+)
+def test_a_ledger_of_another_form_is_one_line(root, tmp_path, change, message):
+    (tmp_path / "claims.yaml").write_text(change((root / LEDGER).read_text()))
+    with pytest.raises(GhostError, match=message):
+        read_ledger(tmp_path / "claims.yaml")

@@ -13,7 +13,8 @@ from ghost.study.builds import load
 
 
 def cell(identity, value, **changes):
-    made = {"id": identity, "shown": str(value), "value": value, "experiment": "cvae", "against": "", "runs": ["r"] * 5}
+    made = {"id": identity, "shown": str(value), "value": value, "experiment": "cvae", "runs": ["r"] * 5}
+    made |= dict.fromkeys(("against", "against_condition", "against_metric"), "")
     made |= {"metric": "mse", "condition": "all", "estimator": "mean_std", "unit": "", "interval": None, "n": 5}
     return {identity: {**made, "unpaired": [], "sha256": None, "stand_ins": [], "reduced": False, **changes}}
 

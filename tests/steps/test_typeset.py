@@ -17,7 +17,7 @@ def report(tmp_path: Path) -> Path:
     """A report of one line, with the files of a build beside it."""
     (tmp_path / "own").mkdir()
     (tmp_path / "figures").mkdir()
-    (tmp_path / "cells.jsonl").write_text('{"id": "tab:a/b"}\n')
+    (tmp_path / "cells.jsonl").write_text("")
     (tmp_path / "main.tex").write_text(r"\documentclass{article}\input{numbers}\begin{document}text\end{document}")
     return tmp_path
 

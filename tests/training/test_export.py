@@ -5,9 +5,11 @@ import onnx
 import pytest
 import torch
 
+from ghost.agents import transformer as agent
+from ghost.data import trajectories
 from ghost.data.features import Sizes
 from ghost.data.results import Measured, Outcome
-from ghost.decoders import ghost, ghost_phase, mlp, neural_ode
+from ghost.decoders import diffusion, dit, ghost, ghost_phase, gru_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.runs.driver import Plan, execute
@@ -91,3 +93,25 @@ def test_bad_input_is_named(manifest, tmp_path):
         export.export(manifest, tmp_path / "ghost.onnx", seed=9)
     with pytest.raises(GhostError, match="samples must be at least 1"):
         export.export(manifest, tmp_path / "ghost.onnx", samples=0)
+
+
+@pytest.mark.parametrize(
+    ("module", "settings", "sizes", "message"),
+    [
+        (diffusion, {**WIDTHS, "d_time": 4, "levels": 2}, SIZES, "diffusion draws noise for every chunk"),
+        (
+            dit,
+            {"layers": 2, "heads": 2, "d_head": 4, "vl_layers": 0, "vl_heads": 2, "hidden": 8},
+            SIZES,
+            "dit draws noise for every",
+        ),
+        (gru_phase, {**WIDTHS, "d_recurrent": 4}, SIZES, "gru_phase carries a memory of another kind"),
+        (agent, {}, trajectories.Sizes(2, 2, 2), "transformer is an agent"),
+    ],
+)
+def test_what_an_onnx_file_cannot_say_is_one_line(manifest, tmp_path, monkeypatch, module, settings, sizes, message):
+    decoder = module.Decoder(module.Settings(**settings), sizes).eval()
+    monkeypatch.setattr(export, "load_decoder", lambda run: decoder)
+    with pytest.raises(GhostError, match=f"{message}.*can be exported"):
+        export.export(manifest, tmp_path / "x.onnx")
+    assert not (tmp_path / "x.onnx").exists()

@@ -28,6 +28,13 @@ class Sentence:
     cites: tuple[str, ...]  # cells; predicates as holds:<id>; the counts of verdicts as VERDICTS
 
 
+class Runs(dict[str, Run]):
+    """Runs by id."""
+
+    def __missing__(self, run_id: str) -> Run:
+        raise GhostError(f"no manifest lists the run {run_id}: it is of another build; `snakemake all` makes all anew")
+
+
 class Records(dict[str, dict[str, Any]]):
     """Records by run id. Each is read when it is first used."""
 
@@ -52,14 +59,11 @@ class Build:
 
     @cached_property
     def cells(self) -> dict[str, dict[str, Any]]:
-        path = self.config.data / "cells.jsonl"
-        if not path.exists():
-            raise GhostError(f"there is no {path} yet; `snakemake all` makes it")
-        return read_cells(path)
+        return read_cells(self.config.data / "cells.jsonl")
 
     @cached_property
-    def runs(self) -> dict[str, Run]:
-        return {run.run_id: run for runs in self.manifests.values() for run in runs}
+    def runs(self) -> Runs:
+        return Runs({run.run_id: run for runs in self.manifests.values() for run in runs})
 
     @cached_property
     def records(self) -> Records:

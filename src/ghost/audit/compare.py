@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from ghost.errors import GhostError
-from ghost.files import read_json
+from ghost.files import confined, read_json
 from ghost.report.cells import read_cells
 
 # what a cell is; an older build may lack some
 DECLARED = ("estimator", "metric", "condition", "against", "against_condition", "against_metric", "n")
 SHOWN_FILES = 5  # changed source files that a reason names
+
+HASHED = {str: {"sha256": str}}
+RECORDED = {"settings": dict, "inputs": HASHED, "code": {"files": dict}}  # what is compared of any version's record
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,9 @@ def _because(first: Path, a: dict[str, Any], second: Path, b: dict[str, Any]) ->
 
 def _records(folder: Path, experiment: str) -> dict[int, dict[str, Any]]:
     """Records by seed, which the name of a run's folder holds."""
-    paths = (folder / "runs" / experiment).glob("seed*/run.json")
-    return {int(path.parent.name.removeprefix("seed")): read_json(path) for path in paths}
+    paths = confined(folder / "runs", experiment).glob("seed*/run.json")
+    seeds = {path.parent.name.removeprefix("seed"): path for path in paths}
+    return {int(seed): read_json(path, RECORDED) for seed, path in seeds.items() if seed.isdecimal()}
 
 
 def _unlike(name: str, a: dict[str, Any], b: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ Ways to judge: exact (counts, settings, formulas), statistical (averages over ru
 of 0.05), hardware (times: only on the same device), premise (nothing to reproduce).
 """
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,11 @@ class Ledger:
             raise GhostError(f"no claim {identity!r}{did_you_mean(identity, self.claims)}")
         return self.claims[identity]
 
+    def margin(self, name: str) -> float:
+        if name not in self.margins:
+            raise GhostError(f"claims: margins has no {name!r}{did_you_mean(name, self.margins)}")
+        return self.margins[name]
+
 
 def numbers(printed: str) -> list[Number]:
     """The numbers in a printed string, such as `0.0174 ± 0.0002`, `> 20`, `5.9 to 29` or `9/10`."""
@@ -122,8 +128,11 @@ def numbers(printed: str) -> list[Number]:
         mantissa, _, exponent = text.partition("e")
         try:
             digits = len(mantissa.partition(".")[2])
-            found.append(Number(float(text), 0.5 * 10.0 ** (-digits + int(exponent or 0))))
-        except ValueError:
+            number = Number(float(text), 0.5 * 10.0 ** (-digits + int(exponent or 0)))
+            if not math.isfinite(number.value):
+                raise ValueError
+            found.append(number)
+        except (ValueError, OverflowError):
             raise GhostError(f"claims: {printed!r} is not a number") from None
     return found
 

@@ -126,7 +126,7 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
     if without_spread or claim.printed[0] in "<>≤≥" or " to " in claim.printed:
         return verdict, reason
     points = claim.unit in ("%", "pp")
-    margin = ledger.margins["points"] if points else ledger.margins["percent"] / 100 * abs(stated[0].value)
+    margin = ledger.margin("points") if points else ledger.margin("percent") / 100 * abs(stated[0].value)
     theirs, others, their_noise = _published_error(claim, ledger)
     mine = _own_error(cell, factor)
     if mine is None:

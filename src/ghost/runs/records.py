@@ -45,11 +45,13 @@ RUN_ID = re.compile(r"[0-9a-f]{16}")
 LISTED = {"runs": [{"run_id": RUN_ID, "seed": COUNT, "files": {NAME: SHA256}}]}  # the form of a manifest
 RECORDED = {  # the form of a record
     **dict.fromkeys(("experiment", "step", "module", "lock_sha256", "scale", "start"), str),
-    **dict.fromkeys(("settings", "facts", "reduced"), dict),
+    **{"settings": dict, "facts": dict, "reduced": {str: {"here": object, "paper": object}}},
     **{"inputs": {str: dict}, "outputs": {NAME: dict}, "code": {"sha256": str, "files": {str: dict}}},
-    **{"seed": COUNT, "run_id": RUN_ID, "sha256": SHA256, "stand_ins": [str], "wall_s": float, "cpu_s": float},
-    **{"host": str, "commit": (str, None), "slurm_job_id": (str, None), "gpus": [{"model": str, "uuid": str}]},
-    **{"command": [str]},
+    **{"seed": COUNT, "run_id": RUN_ID, "sha256": SHA256, "stand_ins": [str], "command": [str]},
+    **{"gpus": [{"model": str, "uuid": str}]},
+    **dict.fromkeys(("wall_s", "cpu_s", "peak_memory_mb"), float),
+    **dict.fromkeys(("commit", "dirty_sha256", "slurm_job_id"), (str, None)),
+    **dict.fromkeys(("host", "cpu"), str),
 }
 
 

@@ -103,6 +103,7 @@ class Config:
         return {experiment.name: (experiment, paper[experiment.name]) for experiment in self.experiments}
 
     def experiment(self, name: str) -> Experiment:
+        _known(name, self._by_name, "experiment")
         return self._by_name[name][0]
 
     def in_groot(self, name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ghost.errors import GhostError
+from ghost.errors import GhostError, one_line
 
 DEEPEST = 1000  # layers
 PARTS = ("Settings", "Sizes", "Decoder")  # of a module that is a decoder or an agent
@@ -17,9 +17,7 @@ PARTS = ("Settings", "Sizes", "Decoder")  # of a module that is a decoder or an 
 
 def build(module: ModuleType, settings: Any, sizes: Any, *, copies: int = 1) -> Any:
     """The module's decoder with initial weights. `copies`: how often its weights will be in memory; training: 4."""
-    deep = [name for name, value in asdict(settings).items() if name.endswith("layers") and value > DEEPEST]
-    if deep:
-        raise GhostError(f"{module.__name__}: {deep[0]} must be at most {DEEPEST}, got {getattr(settings, deep[0])}")
+    check_depth(module, settings)
     try:
         empty = without_memory(lambda: module.Decoder(settings, sizes))
         needed_bytes = copies * sum(each.nbytes for each in (*empty.parameters(), *empty.buffers()))
@@ -32,13 +30,20 @@ def build(module: ModuleType, settings: Any, sizes: Any, *, copies: int = 1) -> 
         raise GhostError(f"{module.__name__}: {error}") from None
 
 
+def check_depth(module: ModuleType, settings: Any) -> None:
+    """Refuse more layers than any model has: each costs time and memory, even without weights."""
+    deep = [name for name, value in asdict(settings).items() if name.endswith("layers") and value > DEEPEST]
+    if deep:
+        raise GhostError(f"{module.__name__}: {deep[0]} must be at most {DEEPEST}, got {getattr(settings, deep[0])}")
+
+
 def without_memory(make: Callable[[], nn.Module]) -> nn.Module:
     """A model on the device that holds shapes alone."""
     with torch.device("meta"):
         try:
             return make()
         except RuntimeError as error:  # more numbers than 64 bits can count
-            raise GhostError(f"too large: {str(error).splitlines()[0]}") from None
+            raise GhostError(f"too large: {one_line(str(error))}") from None
 
 
 def count(make: Callable[[], nn.Module]) -> int:

@@ -17,7 +17,7 @@ from ghost.forms import require
 from ghost.runs.code import module_path
 from ghost.runs.records import Run
 from ghost.runs.settings import read_settings
-from ghost.training.building import PARTS, build
+from ghost.training.building import PARTS, build, check_depth, without_memory
 
 MODEL = "model.safetensors"
 FACTS = {"module": str, "settings": dict, "sizes": {str: range(1, 10**6)}}
@@ -59,9 +59,10 @@ def load_decoder(run: Run, device: str = "cpu") -> Any:
         raise GhostError(f"{run.name}: its checkpoint names {facts['module']!r}, which is no decoder or agent")
     (settings,) = read_settings(where, facts["settings"], module.Settings)
     (sizes,) = read_settings(where, facts["sizes"], module.Sizes)
+    check_depth(module, settings)
+    check_tensors(tensors, without_memory(lambda: module.Decoder(settings, sizes)).state_dict(), where)
     with torch.random.fork_rng(devices=[]):  # building draws initial weights: not at the caller's expense
         decoder = build(module, settings, sizes)
-    check_tensors(tensors, decoder.state_dict(), where)
     decoder.load_state_dict(tensors)
     return decoder.to(device).eval().requires_grad_(False)
 
