@@ -96,6 +96,16 @@ def test_opening_reads_no_shard_and_reading_verifies_each_once(manifest, monkeyp
     assert [name for name in verified if name.startswith("tokens/")] == ["tokens/00004.npy", "tokens/00001.npy"]
 
 
+@pytest.mark.parametrize("starts", [5, "abc", [1], {"a": "b"}])
+def test_starts_are_a_list_of_texts(tmp_path, starts):
+    index = {"sizes": vars(Sizes(T, D, 64, 17, 32)), "task_names": ["a", "b"]}
+    written = write_cache(tmp_path / "good/manifest.json", arrays(), TOKENS, 5, {**index, "starts": ["x", "y"]})
+    assert FeatureCache.open(written).starts == ("x", "y")
+    damaged = write_cache(tmp_path / "bad/manifest.json", arrays(), TOKENS, 5, {**index, "starts": starts})
+    with pytest.raises(GhostError, match=r"shards\.json: starts.* must be"):
+        FeatureCache.open(damaged)
+
+
 def test_a_foreign_index_is_refused(manifest):
     index = manifest.parent / "seed7/shards.json"
     write_json(index, {**read_json(index), "samples_per_shard": 6})

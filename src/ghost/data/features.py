@@ -46,6 +46,7 @@ INDEXED = {
     "task_names": [str],
     "samples_per_shard": LARGEST,
     "shards": [NAME],
+    "starts": [str],
 }
 SMALL = ("state", "action", "action_mask", "task", "phase", "episode", "timestep")
 
@@ -121,7 +122,7 @@ class FeatureCache:
             shards=shards(TOKENS, (sizes.tokens, sizes.d_token), np.float16),
             samples_per_shard=per_shard,
             action_shards=shards(ACTIONS, (sizes.horizon, sizes.d_action), np.float32) if has_head else (),
-            starts=tuple(index.get("starts", ())),
+            starts=tuple(index["starts"]),
         )
 
     def __len__(self) -> int:

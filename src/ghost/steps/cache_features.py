@@ -88,8 +88,13 @@ def join(
             link(kept.folder / name, folder / shard)
             hashes[shard] = known
     names = [dataset.tasks[index] for index in sorted(dataset.tasks)]
-    index = {"sizes": asdict(sizes), "task_names": names, "samples_per_shard": per_shard, "shards": sorted(hashes)}
-    index |= {"starts": dataset.starts()} if dataset.starts() else {}
+    index = {
+        "sizes": asdict(sizes),
+        "task_names": names,
+        "samples_per_shard": per_shard,
+        "shards": sorted(hashes),
+        "starts": dataset.starts(),
+    }
     write_json(folder / INDEX, index)
     return samples.outcome((INDEX, *sorted(hashes)), hashes)
 
