@@ -93,13 +93,15 @@ def run(module: str, arguments: list[str]) -> None:
     """What `python -m module arguments` does, and says of itself in the records."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _leave)
+    tempfile.tempdir = None  # it is asked again: the environment is that of the step now
     sys.argv = [module, *arguments]
     sys.orig_argv = [sys.executable, "-m", module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _leave(number: int, _: Any) -> NoReturn:
-    """End by an exception, so that the step removes its temporary files."""
+    """End by an exception, so that the step removes its temporary files; once, whoever else asks meanwhile."""
+    signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
