@@ -168,7 +168,9 @@ def ask(head: Head, module: str, arguments: list[str]) -> int | None:
         except OSError:
             return None
         head.wait(connection.fileno())
-        answer = connection.recv(16)
+        answer = b""
+        with suppress(OSError):
+            answer = connection.recv(16)
     if not answer:
         print("ghost: error: the warm process that ran this step was killed, and the step with it", file=sys.stderr)
     return int(answer or 1)
