@@ -296,7 +296,7 @@ import numpy as np
 from conftest import declaration
 from ghost.runs.driver import Plan, execute
 from ghost.errors import exit_on_error
-from ghost.runs.results import Measured, Outcome
+from ghost.data.results import Measured, Outcome
 outcome = Outcome([Measured("a", "b", 1.0)], {"curve": np.zeros(int(sys.argv[2]))})
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
 run = lambda: execute(lambda job: Plan(lambda unit: outcome), json.dumps(declaration()), Path(sys.argv[1]))
