@@ -53,7 +53,7 @@ def test_killed_five_times_and_nothing_that_was_complete_is_done_twice(tmp_path,
             time.sleep(0.02)
         time.sleep(chance.random())
         if process.poll() is None:
-            process.kill()  # the head alone: its jobs go on as orphans
+            process.kill()  # the head alone: its jobs end with it
             kills += 1
         process.communicate()
         kept |= finished_runs(folder)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, call, declaration, make_runs
 from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
-from ghost.files import read_json, write_json
+from ghost.files import HOST, read_json, write_json
 from ghost.runs.driver import Plan, Split, execute, paired
 from ghost.runs.records import open_runs
 from ghost.runs.units import Made
@@ -270,3 +273,48 @@ def test_help_says_what_a_step_does():
     done = call(ROOT, sys.executable, "-m", "ghost.steps.rollout", "--help")
     assert "Let a trained policy act in LIBERO-10" in done.stdout
     assert "--experiment" in done.stdout
+
+
+def test_a_killed_write_of_a_listing_leaves_nothing_for_long(tmp_path, tiny_manifest):
+    """The next job of the step removes it, in the units and beside the manifest."""
+    units = tiny_manifest.parents[2] / "units/simulate"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = [folder / f".x.{HOST}-{gone.pid}.tmp.json" for folder in (units, tiny_manifest.parent)]
+    for path in left:
+        path.write_text("half")
+    make_runs(tiny_manifest, lambda seed: pytest.fail("done before"))
+    assert not any(path.exists() for path in left)
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tmp_path):
+    """A limit on the size of files stands for it: the system refuses the write in the same way."""
+    code = """
+import json, resource, sys
+from pathlib import Path
+import numpy as np
+from conftest import declaration
+from ghost.runs.driver import Plan, execute
+from ghost.errors import exit_on_error
+from ghost.data.results import Measured, Outcome
+outcome = Outcome([Measured("a", "b", 1.0)], {"curve": np.zeros(int(sys.argv[2]))})
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+run = lambda: execute(lambda job: Plan(lambda unit: outcome), json.dumps(declaration()), Path(sys.argv[1]))
+exit_on_error(run)
+"""
+    manifest = tmp_path / "runs/tiny/manifest.json"
+
+    def run(size, limit):
+        command = [sys.executable, "-c", code, str(manifest), str(size), str(limit)]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    for size, limit in ((10_000, 5_000), (1, 300)):  # the arrays do not fit; the listing does not
+        full = run(size, limit)
+        assert full.returncode == 2
+        assert full.stderr.count("\n") == 1
+        assert full.stderr.startswith(f"ghost: error: {tmp_path}")
+        assert not list(tmp_path.rglob(".*"))
+        assert not list((tmp_path / "units/simulate").glob("*.json"))
+    assert run(1, 1_000_000).returncode == 0
+    assert manifest.exists()

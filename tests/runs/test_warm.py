@@ -30,7 +30,9 @@ def main():
     if what == "deaf": signal.signal(signal.SIGTERM, signal.SIG_IGN); print("deaf", flush=True); time.sleep(100)
     if what == "tidy":
         try: time.sleep(100)
-        finally: open("tidied", "w").close()
+        finally: time.sleep(0.5); open("tidied", "w").close()
+    if what == "litter":
+        import tempfile; print(tempfile.mkdtemp(), flush=True); time.sleep(100)
     if what == "pool":
         from ghost.runs.units import run_all
         next(iter(run_all(print_and_wait, [1, 2, 3], 2)))
@@ -248,17 +250,44 @@ def test_when_the_warm_process_is_killed_its_steps_end_and_the_command_says_why(
     assert not json.loads(done.stdout)["torch"]
 
 
-def test_no_folder_stays_when_all_is_killed(tmp_path, monkeypatch):
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_temporary_files_of_steps_go_with_the_head(tmp_path, temporary, threads):
     killed = start_head(tmp_path)
-    assert command(killed, "exit", "7").returncode == 7
-    server = children_of(killed[2].pid)
-    for process in [*server, killed[2].pid]:
+    asked, _ = begin(killed, "litter", env={**killed[1], "OMP_NUM_THREADS": threads})
+    made = Path(asked.stdout.readline().decode().strip())
+    assert made.parent.parent == temporary
+    assert made.parent.stat().st_mode & 0o77 == 0  # nobody else reads it
+    (server,) = children_of(killed[2].pid)
+    killed[2].kill()
+    killed[2].wait()
+    assert ended(server)
+    assert list(temporary.iterdir()) == []
+
+
+def test_when_all_is_killed_at_once_they_go_with_the_next_head(tmp_path, temporary):
+    killed, other = start_head(tmp_path), start_head(tmp_path)
+    for process in (*children_of(killed[2].pid), killed[2].pid):
         os.kill(process, signal.SIGKILL)
     killed[2].wait()
-    assert all(ended(process) for process in server)
-    assert list((tmp_path / "temporary").iterdir()) == []
+    (temporary / killed[1]["GHOST_WARM"] / "litter").write_text("x")
+    (temporary / "ghost-of-somebody").mkdir()
+    started = start_head(tmp_path)
+    assert {path.name for path in temporary.iterdir()} == {
+        "ghost-of-somebody",
+        other[1]["GHOST_WARM"],
+        started[1]["GHOST_WARM"],
+    }
+    for head in (other, started):
+        head[2].communicate("\n")  # it ends by itself
+    assert [path.name for path in temporary.iterdir()] == ["ghost-of-somebody"]
 
 
 @pytest.mark.parametrize("what", ["pool", "child"])
@@ -300,7 +329,8 @@ def test_a_step_whose_command_is_asked_to_end_removes_its_temporary_files(head, 
     (head[0] / "tidied").unlink(missing_ok=True)
     asked, step = begin(head, "tidy", env={**head[1], "OMP_NUM_THREADS": threads})
     time.sleep(0.5)
-    asked.terminate()
+    for process in (step, asked.pid):  # as when the whole process group is asked
+        os.kill(process, signal.SIGTERM)
     assert asked.wait(60) != 0
     assert ended(step)
     assert (head[0] / "tidied").exists()

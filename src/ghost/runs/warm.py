@@ -93,13 +93,15 @@ def run(module: str, arguments: list[str]) -> None:
     """What `python -m module arguments` does, and says of itself in the records."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _leave)
+    tempfile.tempdir = None  # it is asked again: the environment is that of the step now
     sys.argv = [module, *arguments]
     sys.orig_argv = [sys.executable, "-m", module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _leave(number: int, _: Any) -> NoReturn:
-    """End by an exception, so that the step removes its temporary files."""
+    """End by an exception, so that the step removes its temporary files; once, whoever else asks meanwhile."""
+    signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
@@ -166,7 +168,9 @@ def ask(head: Head, module: str, arguments: list[str]) -> int | None:
         except OSError:
             return None
         head.wait(connection.fileno())
-        answer = connection.recv(16)
+        answer = b""
+        with suppress(OSError):
+            answer = connection.recv(16)
     if not answer:
         print("ghost: error: the warm process that ran this step was killed, and the step with it", file=sys.stderr)
     return int(answer or 1)
