@@ -12,9 +12,10 @@ from groot_experiments import FEATURES, PIXELS
 from tiny_checkpoint import make_checkpoint
 
 from ghost.backbones import Observations
-from ghost.backbones.groot import HEAD_PARAMETERS, Groot, Settings, keep
+from ghost.backbones.groot import Groot, Settings, keep
 from ghost.backbones.groot_environment import import_lerobot
 from ghost.errors import GhostError
+from ghost.study.groot import WEIGHTS
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
@@ -208,4 +209,4 @@ def test_the_published_head_has_the_published_number_of_parameters():
     with init_empty_weights(), contextlib.redirect_stdout(io.StringIO()):
         head = FlowmatchingActionHead(config)
     assert next(head.parameters()).device.type == "meta"
-    assert sum(parameter.numel() for parameter in head.parameters()) == HEAD_PARAMETERS == 1_068_806_144
+    assert sum(parameter.numel() for parameter in head.parameters()) == WEIGHTS.real == 1_068_806_144
