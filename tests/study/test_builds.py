@@ -252,7 +252,7 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"experiments": {"mlp": {"epochs": "9" * 5000}}}, "mlp.epochs is not YAML"),
         ({"experiments": {"mlp": {"epochs": "!!int ''"}}}, "mlp.epochs is not YAML"),
         ({"experiments": {"mlp": {"epochs": "2001-99-99"}}}, "mlp.epochs is not YAML"),
-        ({"experiments": {"mlp": {"epochs": "[" * 5000}}}, "mlp.epochs is not YAML"),
+        ({"experiments": {"mlp": {"epochs": "[" * 5000}}}, "mlp.epochs has values nested deeper"),
         ({"experiments": {"mlp": {"epochs": 10**12}}}, "mlp.epochs must be at most"),
         ({"experiments": {"mlp": {"epochs": 10**30}}}, "mlp.epochs must be int"),
         ({"experiments": {"mlp": {"learning_rate": ".nan"}}}, "mlp.learning_rate must be float"),
