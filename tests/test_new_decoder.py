@@ -73,4 +73,4 @@ def test_its_audit_names_its_file(grown):
     assert "ghost/decoders/lstm.py" in said
     assert "lstm" in call(grown, "ghost", "list", "decoders").stdout
     done = call(grown, "ghost", "audit", "--verify", "--scale", "smoke")
-    assert "verified" in done.stdout
+    assert "consistent" in done.stdout

@@ -51,7 +51,8 @@ def planned(project: Path, config: tuple[str, ...] = SMOKE) -> set[str]:
     return set(json.loads(call(project, sys.executable, "-c", PLANNED, json.dumps(values)).stdout))
 
 
-AFTER_CELLS = {"collect", "macros", "typeset", "audit"}
+TIMED = ("run.json", "audit.html", "inventory.json")  # files that say when and how long something ran
+AFTER_CELLS = {"collect", "macros", "typeset", "audit", "inventory"}
 
 
 def cells(project: Path) -> dict[str, dict]:
@@ -136,7 +137,7 @@ def test_editing_a_network_reruns_what_imports_it(project, edited):
 
 def test_editing_one_plot_redraws_just_it(project, edited):
     edited("src/ghost/report/plots/dwell_time.py", 'panel(right, "b", "Lemma 1")', 'panel(right, "b", "Lemma")')
-    assert planned(project) == {"plot dwell_time", "typeset", "audit"}
+    assert planned(project) == {"plot dwell_time", "typeset", "audit", "inventory"}
 
 
 def test_editing_one_decoder_retrains_just_it(project, edited):
@@ -175,7 +176,7 @@ def test_a_comment_reruns_nothing(project, edited):
 
 def test_editing_a_sentence_only_typesets(project, edited):
     edited("paper/sections/conclusion.tex", "simple requirements", "few requirements")
-    assert planned(project) == {"typeset"}
+    assert planned(project) == {"typeset", "inventory"}
 
 
 def test_every_cell_names_runs_whose_records_are_whole(project):
@@ -285,7 +286,9 @@ def test_two_builds_are_byte_identical(project, reference):
     shutil.rmtree(data / "units/simulate")
     call(project, "snakemake", "all", "--forcerun", "draw", *SMOKE)
     for name, content in reference.items():
-        if "/units/" not in name and not name.endswith(("run.json", "audit.html")):  # these say when and how long
+        if "/units/" not in name and not name.endswith(
+            ("run.json", "audit.html", "inventory.json")
+        ):  # these say when and how long
             assert (project / name).read_bytes() == content, name
 
 

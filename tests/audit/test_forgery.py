@@ -183,7 +183,7 @@ GARBAGE = b"\x00\xff{[ no file of ours \xe2\x80\xa8"
 DAMAGED = (  # twenty files, each of another kind
     *("runs/mlp/manifest.json", "runs/cvae/seed42/run.json", "runs/cvae_offline/seed42/measured.csv"),
     *("runs/switch_speed/seed0/arrays.safetensors", "runs/ghost/seed42/model.safetensors"),
-    *("runs/dual_arm_features/seed0/index.json", "runs/libero_mlp_rollout/seed42/episodes.csv"),
+    *("runs/dual_arm_features/seed0/shards.json", "runs/libero_mlp_rollout/seed42/episodes.csv"),
     *(
         "runs/libero_mlp_rollout/seed42/units.csv",
         "cells.jsonl",

@@ -22,6 +22,7 @@ def many(config, seeds: int):
         manifest = config.manifest(experiment)
         model = read_json(manifest.parent / "seed42/run.json")
         content = (manifest.parent / "seed42/measured.csv").read_bytes()
+        trained = {name: read_json(config.manifest(name))["runs"] for name in used}
         listed = []
         for seed in range(seeds):
             folder = manifest.parent / f"seed{seed}"
@@ -30,8 +31,7 @@ def many(config, seeds: int):
                 (folder / name).write_bytes((manifest.parent / "seed42" / name).read_bytes())
             inputs = {name: entry for name, entry in model["inputs"].items() if name.startswith("dual_arm")}
             for name in used:
-                files = read_json(config.manifest(name))["runs"][seed]
-                inputs[f"{name}/seed{seed}"] = {"run_id": files["run_id"], "sha256": "0" * 64}
+                inputs[f"{name}/seed{seed}"] = {"run_id": trained[name][seed]["run_id"], "sha256": "0" * 64}
             record = {**model, "seed": seed, "inputs": inputs}
             record["run_id"] = address_of(identity(record))
             record["sha256"] = digest(record)
@@ -58,6 +58,7 @@ def test_four_times_as_many_runs_take_about_four_times_as_long(tmp_path, monkeyp
     few = many(config, 500)
     taken_s(few)  # warm up
     few_s = min(taken_s(few) for _ in range(3))
-    more_s = min(taken_s(many(config, 2000)) for _ in range(2))
-    assert more_s < 6 * few_s
+    more = many(config, 2000)
+    more_s = min(taken_s(more) for _ in range(3))
+    assert more_s < 8 * few_s  # it is 4 but for noise; 16 if each run looked at all others
     assert "2/2 experiments" in capsys.readouterr().err

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pypdf
 import pytest
+from small_build import forge
 
 from ghost.audit.affected import Query, affected
 from ghost.audit.answer import answer
 from ghost.audit.build import Build
+from ghost.audit.checks.pdf import check_pdf
+from ghost.audit.checks.report import Report
+from ghost.audit.checks.runs import Runs
 from ghost.audit.lookup import NO_METRIC, explain
 from ghost.audit.verify import verify
 from ghost.errors import GhostError
-from ghost.files import read_json, sha256, write_json
+from ghost.files import hashes, read_json, write_json
 from ghost.study.builds import load
 
 pytestmark = pytest.mark.slow
@@ -73,15 +77,10 @@ def test_an_edited_value_is_named_also_when_every_hash_was_mended(config, keep):
     lines[at] = "all,mse,0.001," + lines[at].split(",")[-1]
     values.write_text("\n".join(lines) + "\n")
     assert f"files {values}: was changed" in said(config, "runs")
-    record = read_json(folder / "seed42/run.json")
-    record["outputs"]["measured.csv"]["sha256"] = sha256(values)
-    write_json(folder / "seed42/run.json", record)
-    listing = read_json(manifest)
-    listing["runs"][0]["files"]["seed42/measured.csv"] = sha256(values)
-    write_json(manifest, listing)
+    forge(manifest, 42, lambda record: record["outputs"].update({"measured.csv": hashes(values)}))
     found = said(config, "cells")
     assert "tab:lightweight/CVAE/test_mse does not recompute from the measured values" in found
-    assert "results.csv: is not what the measured values give" in found
+    assert "results.csv: was edited, or is stale" in found
 
 
 def test_a_number_edited_in_the_tex_is_named(config, keep):
@@ -152,8 +151,19 @@ def test_a_cell_that_the_pdf_prints_otherwise_is_named(config, keep):
     cells = keep(config.data / "cells.jsonl")
     cells.write_text(cells.read_text().replace('"shown":"10"', '"shown":"11"', 1))
     found = said(config, "cells", "pdf")
-    assert "is from another build" in found
     assert "does not recompute" in found
+    assert "pdf" not in found  # it prints what the runs give
+
+
+def test_a_pdf_that_prints_another_number_is_named(config):
+    runs = Runs(config)
+    report = Report(runs)
+    assert [*runs.check(), *report.check_cells(), *check_pdf(report)] == []
+    identity = "tab:lightweight/CVAE/test_mse"
+    report.cells[identity] = {**report.cells[identity], "shown": "4711"}
+    found = "\n".join(problem.says for problem in check_pdf(report))
+    assert "is from another build" in found
+    assert f"where the cell {identity} has '4711'" in found
 
 
 def test_the_way_back_from_a_training_run_reaches_cells_figures_and_sentences(config):

@@ -34,6 +34,7 @@ def cell(identity, shown, unit="", reduced=False, stand_ins=()):
         "interval": None,
         "n": 1,
         "unpaired": [],
+        "sha256": None,
         "runs": [],
         "reduced": reduced,
         "stand_ins": list(stand_ins),

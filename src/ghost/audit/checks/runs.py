@@ -19,7 +19,7 @@ from typing import Any
 
 from ghost.audit.checks import Problem, attempt
 from ghost.files import canonical, confined, sha256
-from ghost.runs.code import ROOT, code_hash
+from ghost.runs.code import code_hash
 from ghost.runs.marks import marks
 from ghost.runs.progress import Progress
 from ghost.runs.records import Run, open_runs
@@ -118,7 +118,7 @@ class Runs:
         locks = self.config.locks(experiment.name)
         if record["lock_sha256"] not in [_sha256(lock.resolve()) for lock in locks]:
             yield f"is stale: its environment was another one; {' or '.join(map(str, locks))} has changed since"
-        if record.get("commit") and not _has_commit(record["commit"]):
+        if record["commit"] and not _has_commit(record["commit"], Path.cwd()):
             yield f"names the commit {record['commit'][:12]}, which this repository does not have"
 
     def _stale_run(self, name: str, entry: Mapping[str, str]) -> Iterator[str]:
@@ -161,12 +161,12 @@ def _sha256(path: Path) -> str:
 
 
 @cache
-def _has_commit(commit: str) -> bool:
-    """Whether the repository has a commit; True outside of a repository, where nobody can say."""
+def _has_commit(commit: str, folder: Path) -> bool:
+    """Whether the repository of a folder has a commit; True outside of a repository, where nobody can say."""
     if not COMMIT.fullmatch(commit):  # it comes from a file, and git would read some texts as options
         return False
     for question in (["rev-parse", "--git-dir"], ["cat-file", "-e", f"{commit}^{{commit}}"]):
-        command = ["git", "-C", str(ROOT), *question]
+        command = ["git", "-C", str(folder), *question]
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # git with a checked commit
         if done.returncode:
             return question[0] == "rev-parse"
