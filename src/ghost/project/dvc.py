@@ -91,8 +91,8 @@ def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
     metrics = str(config.data / "metrics.json")
     made = [config.data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
     generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
-    targets = [str(path) for path in (config.pdf, *generated, *made)]
-    steps = ("collect", "macros", "typeset", "audit", "notebook")
+    targets = [str(path) for path in (config.pdf, *generated, *made, config.inventory)]
+    steps = ("collect", "macros", "typeset", "audit", "notebook", "inventory")
     code = _code(*(f"ghost.steps.{step}" for step in steps), *imports(ROOT.parents[1] / NOTEBOOK_SOURCE))
     deps = (*ALWAYS, *TEXT, *PAGE, *code, *(out for a in artefacts for out in a.outs))
     return Stage("paper", deps, (*targets, metrics), metrics=metrics)
