@@ -4,11 +4,17 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from ghost.audit.checks import Problem
-from ghost.audit.checks.runs import Runs, changed
+from ghost.audit.checks.runs import Listed, Runs, changed
 from ghost.files import confined, read_json
 from ghost.forms import NAME, SHA256
 from ghost.report.inventory import outputs, records
 from ghost.report.latexmk import available
+from ghost.runs.records import MANIFEST, RECORD, UNITS
+
+
+def _made_with(file: Path) -> Path:
+    """The output of Snakemake that a file is made with: the records of a run with their manifest."""
+    return file.parents[1] / MANIFEST if file.name in (RECORD, UNITS) else file
 
 
 def check_inventory(runs: Runs, known: Collection[str]) -> Iterator[Problem]:
@@ -22,7 +28,8 @@ def check_inventory(runs: Runs, known: Collection[str]) -> Iterator[Problem]:
     there = {str(file) for file in (*outputs(config, tex=available()), *records(readable))}
     for name in sorted(there - listed.keys()):
         yield Problem("inventory", str(path), f"does not list {name}", path)
-    files = [(confined(Path(), name), expected, path) for name, expected in listed.items()]
-    for problem in changed(files):
+    files = [confined(Path(), name) for name in listed]
+    known_by = [Listed(file, listed[str(file)], path, _made_with(file)) for file in files]
+    for problem in changed(known_by):
         if problem.where not in known:
             yield problem

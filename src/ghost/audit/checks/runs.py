@@ -43,13 +43,15 @@ class Runs:
 
     def check(self) -> Iterator[Problem]:
         """All problems of the runs. It fills `listed` and `marks` on its way."""
-        files: list[tuple[Path, str, Path]] = []
+        files: list[Listed] = []
         progress, total = Progress("experiments"), len(self.config.experiments)
         for number, experiment in enumerate(self.config.experiments, 1):  # needs stand above what needs them
             manifest = self.config.manifest(experiment.name)
             yield from attempt("records", manifest, partial(self._experiment, experiment), manifest)
             for run in self.of(experiment.name):
-                files += [(confined(run.folder, name), expected, manifest) for name, expected in run.files.items()]
+                files += [
+                    Listed(confined(run.folder, name), sha, manifest, manifest) for name, sha in run.files.items()
+                ]
             progress(number, total)
         yield from changed(files)
 
@@ -143,16 +145,26 @@ def misplaced(config: Config, experiment: Experiment, run: Run, record: Record) 
         yield "does not list the files that the manifest lists: swapped, or edited"
 
 
-def changed(files: list[tuple[Path, str, Path]]) -> Iterator[Problem]:
-    """Files (path, expected sha256, what to remake) that are missing or are others."""
+@dataclass(frozen=True)
+class Listed:
+    """A file whose sha256 a list has."""
+
+    path: Path
+    sha256: str
+    by: Path  # the list
+    remake: Path  # what Snakemake must make anew when the file is wrong
+
+
+def changed(files: list[Listed]) -> Iterator[Problem]:
+    """Files that are missing, or are not those that were listed."""
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter
-        found = pool.map(lambda file: sha256(file[0]) if file[0].is_file() else "", files)
-        for (path, expected, remake), digest in zip(files, found, strict=True):
+        found = pool.map(lambda file: sha256(file.path) if file.path.is_file() else "", files)
+        for file, digest in zip(files, found, strict=True):
             if not digest:
-                yield Problem("files", str(path), f"is missing, though {remake.name} lists it", remake)
-            elif digest != expected:
-                says = f"was changed: it is not the file that {remake.name} lists (sha256 differs)"
-                yield Problem("files", str(path), says, remake)
+                yield Problem("files", str(file.path), f"is missing, though {file.by.name} lists it", file.remake)
+            elif digest != file.sha256:
+                says = f"was changed: it is not the file that {file.by.name} lists (sha256 differs)"
+                yield Problem("files", str(file.path), says, file.remake)
 
 
 @cache
