@@ -29,7 +29,7 @@ def seal(inventory: Path, key: Path) -> str:
     signature = signature_of(inventory)
     signature.unlink(missing_ok=True)
     _ssh_keygen("sign", "-f", str(key), str(inventory))
-    return f"{signature}: {signer(inventory)}"
+    return f"{signature}: signed with {_key(inventory)}"
 
 
 def signer(inventory: Path, signers: Path = SIGNERS) -> str:
@@ -37,17 +37,21 @@ def signer(inventory: Path, signers: Path = SIGNERS) -> str:
     signature = signature_of(inventory)
     if not signature.is_file():
         return "not signed: nobody vouches for the values (`ghost seal`)"
-    content = inventory.read_bytes()
-    said = _ssh_keygen("check-novalidate", "-s", str(signature), content=content)
-    key = match[1] if (match := re.search(r"with (\S+ key SHA256:\S+)", said)) else "a key"
+    key = _key(inventory)
     if not signers.is_file():
         return f"signed with {key}; no list of allowed signers says whose it is ({SIGNERS})"
     try:
         names = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature)).split()
     except GhostError:
         raise GhostError(f"{signature}: signed with {key}, which {signers} does not list") from None
-    _ssh_keygen("verify", "-f", str(signers), "-I", names[0], "-s", str(signature), content=content)
+    _ssh_keygen("verify", "-f", str(signers), "-I", names[0], "-s", str(signature), content=inventory.read_bytes())
     return f"authentic: signed by {names[0]} with {key}"
+
+
+def _key(inventory: Path) -> str:
+    """The kind and the fingerprint of the key that made the signature, if it holds."""
+    said = _ssh_keygen("check-novalidate", "-s", str(signature_of(inventory)), content=inventory.read_bytes())
+    return match[1] if (match := re.search(r"with (\S+ key SHA256:\S+)", said)) else "a key"
 
 
 def check_seal(inventory: Path, signers: Path = SIGNERS) -> Iterator[Problem]:

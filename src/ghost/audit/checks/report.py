@@ -7,7 +7,7 @@ page       the audit page is what cells and records give
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,8 @@ class Report:
 
     def check_cells(self) -> Iterator[Problem]:
         """All problems of the cells. It fills `cells`."""
-        path, stored = self.config.data / "cells.jsonl", {}
-        try:
-            stored = read_cells(path)
-        except (GhostError, OSError) as error:
-            yield Problem("cells", str(path), str(error), path)
+        path = self.config.data / "cells.jsonl"
+        stored = yield from _read(path)
         computed: dict[str, Cell] = {}
         for artefact in self.artefacts:
             yield from self._artefact(artefact, stored, computed)
@@ -75,16 +72,14 @@ class Report:
                     computed[cell["id"]] = stored[cell["id"]]
         correct(made, {cell["id"]: cell["digits"] for cell in declared})
         computed |= {cell["id"]: cell for cell in made}
-        theirs: dict[str, Cell] = {}
-        try:
-            theirs = read_cells(own)
-        except (GhostError, OSError) as error:
-            yield Problem("cells", str(own), str(error), own)
+        theirs = yield from _read(own)
         for path, there in ((together, stored), (own, theirs)):
-            for cell in made if there else []:
-                if cell["id"] not in there:
-                    yield Problem("cells", str(path), f"{cell['id']} is missing", path)
-                elif canonical(cell) != canonical(there[cell["id"]]):
+            lacking = [cell["id"] for cell in made if cell["id"] not in there]
+            if lacking and path.is_file():
+                says = f"lacks {len(lacking)} cells of {artefact.id}, {lacking[0]} among them"
+                yield Problem("cells", str(path), says, path)
+            for cell in made:
+                if cell["id"] in there and canonical(cell) != canonical(there[cell["id"]]):
                     yield Problem("cells", str(path), _unlike(there[cell["id"]], cell), path)
 
     def _tables(self) -> Iterator[Problem]:
@@ -122,6 +117,15 @@ class Report:
             elif path.read_bytes() != text.encode():
                 there = path.read_text(encoding="utf-8", errors="replace")
                 yield Problem(kind, str(path), f"was edited, or is stale: {_first_difference(there, text)}", path)
+
+
+def _read(path: Path) -> Generator[Problem, None, dict[str, Cell]]:
+    """The cells of a file; a file that cannot be read is a problem, and has none."""
+    try:
+        return read_cells(path)
+    except (GhostError, OSError) as error:
+        yield Problem("cells", str(path), str(error), path)
+        return {}
 
 
 def _unlike(stored: Cell, computed: Cell) -> str:
