@@ -53,12 +53,14 @@ class Report:
         computed: dict[str, Cell] = {}
         for artefact in self.artefacts:
             yield from self._artefact(artefact, stored, computed)
-        for identity in sorted(stored.keys() - computed.keys()):
+        for identity in sorted((stored or {}).keys() - computed.keys()):
             yield Problem("cells", str(path), f"{identity} is not in the study", path)
         self.cells = dict(sorted(computed.items()))
         yield from attempt("cells", self.config.data / "results.csv", self._tables)
 
-    def _artefact(self, artefact: Artefact, stored: Mapping[str, Cell], computed: dict[str, Cell]) -> Iterator[Problem]:
+    def _artefact(
+        self, artefact: Artefact, stored: Mapping[str, Cell] | None, computed: dict[str, Cell]
+    ) -> Iterator[Problem]:
         """The cells of one figure or table: computed, in cells.jsonl, and in its own file."""
         together, own = self.config.data / "cells.jsonl", self.config.data / "cells" / f"{artefact.stage}.jsonl"
         declared, made = artefact.declaration(), []
@@ -68,14 +70,16 @@ class Report:
                 made.append(summarize_cell(cell, *sides))
             except (GhostError, OSError) as error:
                 yield Problem("cells", cell["id"], str(error))
-                if cell["id"] in stored:
+                if stored and cell["id"] in stored:
                     computed[cell["id"]] = stored[cell["id"]]
         correct(made, {cell["id"]: cell["digits"] for cell in declared})
         computed |= {cell["id"]: cell for cell in made}
         theirs = yield from _read(own)
         for path, there in ((together, stored), (own, theirs)):
+            if there is None:
+                continue
             lacking = [cell["id"] for cell in made if cell["id"] not in there]
-            if lacking and path.is_file():
+            if lacking:
                 says = f"lacks {len(lacking)} cells of {artefact.id}, {lacking[0]} among them"
                 yield Problem("cells", str(path), says, path)
             for cell in made:
@@ -119,13 +123,13 @@ class Report:
                 yield Problem(kind, str(path), f"was edited, or is stale: {_first_difference(there, text)}", path)
 
 
-def _read(path: Path) -> Generator[Problem, None, dict[str, Cell]]:
-    """The cells of a file; a file that cannot be read is a problem, and has none."""
+def _read(path: Path) -> Generator[Problem, None, dict[str, Cell] | None]:
+    """The cells of a file; None where it cannot be read, which is a problem."""
     try:
         return read_cells(path)
     except (GhostError, OSError) as error:
         yield Problem("cells", str(path), str(error), path)
-        return {}
+        return None
 
 
 def _unlike(stored: Cell, computed: Cell) -> str:
