@@ -12,6 +12,7 @@ from ghost.benches import (
     Pair,
     Place,
     Settings,
+    cache,
     dag,
     growth,
     inference,
@@ -23,7 +24,7 @@ from ghost.benches import (
     training,
     write_pairs,
 )
-from ghost.data.features import Sizes
+from ghost.data.features import FeatureCache, Sizes
 from ghost.decoders import ghost, neural_ode
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
@@ -201,3 +202,7 @@ def test_the_two_steppings_of_libero_agree_over_a_short_way(monkeypatch):
     mine, way = rollouts.episode(actions)
     theirs, _ = rollouts.episode(actions, plain=True)
     assert np.linalg.norm(mine - theirs) < 0.02 * way
+
+
+def test_the_bench_of_the_cache_writes_one_that_opens(tmp_path):
+    assert len(FeatureCache.open(cache.write(tmp_path / "noise", 1))) == 2**20 // cache.SAMPLE_BYTES

@@ -71,6 +71,7 @@ def write(folder: Path, megabytes: int) -> Path:
             names.append(f"{TOKENS}/{number:05d}.npy")
             link(unit.folder / made, unit.folder / names[-1])
         index = {"sizes": asdict(SIZES), "samples_per_shard": PER_SHARD, "task_names": ["noise"], "shards": names}
+        index |= {"starts": []}
         write_json(unit.folder / INDEX, index)
         arrays = {name: np.zeros(samples, np.int64) for name in SMALL}
         arrays |= {"state": np.zeros((samples, SIZES.d_state), np.float32)}
@@ -80,7 +81,7 @@ def write(folder: Path, megabytes: int) -> Path:
         return Outcome([], arrays, (INDEX, *names))
 
     given = {"name": folder.name, "step": "cache_features", "module": MODULE, "scale": "bench"}
-    more = {"modules": [MODULE], "settings": {}, "seeds": [0], "needs": [], "reduced": {}}
+    more = {"modules": [MODULE], "settings": {}, "seeds": [0], "needs": [], "reduced": {}, "stand_ins": []}
     execute(lambda job: Plan(run), json.dumps(given | more), folder / MANIFEST)
     return folder / MANIFEST
 
