@@ -212,6 +212,7 @@ def test_twenty_damaged_files_are_all_named_and_made_anew(config, spoil):
 
 
 def test_a_deleted_manifest_a_replaced_figure_and_a_missing_page_are_made_anew(config):
+    figure = (config.figures / "switch_speed.png").read_bytes()
     (RUNS / "cvae/manifest.json").unlink()
     shutil.copy(config.figures / "dwell_time.png", config.figures / "switch_speed.png")
     (config.data / "audit.html").unlink()
@@ -222,3 +223,4 @@ def test_a_deleted_manifest_a_replaced_figure_and_a_missing_page_are_made_anew(c
     answer(config, "", Query(), Verification(repair=True))
     make_all()
     assert said(config) == ""
+    assert (config.figures / "switch_speed.png").read_bytes() == figure
