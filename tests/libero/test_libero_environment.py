@@ -10,7 +10,7 @@ import pytest
 
 from ghost.errors import GhostError
 from ghost.libero.assets import primitive_assets
-from ghost.libero.environment import Environment, _build
+from ghost.libero.environment import Environment, build
 from ghost.libero.tasks import THINGS
 
 
@@ -115,7 +115,7 @@ def test_what_is_seen(env):
 
 def test_the_physics_is_that_of_the_whole_model(env):
     """What is only seen is left out of the model; the scene moves as with it, to the bit."""
-    whole = _build(env.task, env.assets, seen=True).sim.model._model
+    whole = build(env.task, env.assets, seen=True).sim.model._model
     assert whole.nmesh > 2 * env.model.nmesh
     found = []
     for model in (whole, env.model):

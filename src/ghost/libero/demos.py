@@ -21,8 +21,9 @@ from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.files import atomic
 from ghost.libero.assets import Assets, find_assets
-from ghost.libero.environment import CAMERAS, Environment, environment
+from ghost.libero.environment import CAMERAS, Environment
 from ghost.libero.experts import expert
+from ghost.libero.stepping import environment
 from ghost.libero.tasks import TASKS
 from ghost.runs.driver import Split
 from ghost.runs.settings import at_least_one

@@ -52,11 +52,19 @@ class Environment:
     def __init__(self, task: int, assets: Assets) -> None:
         self.task = TASKS[task]
         self.assets = assets
-        self._libero = _build(self.task, assets, seen=False)
+        self.init_states = _init_states(self.task)  # [50, 1 + nq + nv]
+        self._renderer: Any = None
+        self._libero = self._build()
+        self._bind()
+        self._unplaced = self.model.body_pos.copy(), self.model.body_quat.copy()
+
+    def _build(self) -> Any:
+        return build(self.task, self.assets, seen=False)
+
+    def _bind(self) -> None:
+        """Find the parts of the simulation that is there now."""
         self.model: mujoco.MjModel = self._libero.sim.model._model
         self.data: mujoco.MjData = self._libero.sim.data._data
-        self.init_states = _init_states(self.task)  # [50, 1 + nq + nv]
-        self._unplaced = self.model.body_pos.copy(), self.model.body_quat.copy()
         robot = self._libero.robots[0]
         self._site = self.model.site(robot.controller.eef_name).id
         self._qpos = np.asarray(robot._ref_joint_pos_indexes)  # of the seven arm joints
@@ -66,7 +74,6 @@ class Environment:
         self._fingers = list(zip(fingers, (-1.0, 1.0), ranges, strict=True))  # the two close against each other
         self._finger_qpos = np.asarray(robot._ref_gripper_joint_pos_indexes)
         self._finger_qvel = np.asarray(robot._ref_gripper_joint_vel_indexes)
-        self._renderer: Any = None
         self._mass = np.zeros((self.model.nv, self.model.nv))
         self._jacobian = np.zeros((6, self.model.nv))
         self._moving, self._turning = self._jacobian[:3], self._jacobian[3:]
@@ -97,7 +104,7 @@ class Environment:
             self.data.time = values[0]
             self.data.qpos[:] = values[1 : 1 + self.model.nq]
             self.data.qvel[:] = values[1 + self.model.nq : 1 + self.model.nq + self.model.nv]
-        self.start = _digest(self.data.qpos, self.data.qvel, *placed)
+        self.start = self._digest()
         self._gripper = 0.0
         self._goal_rotation: np.ndarray | None = None
         self._posture[:] = self.data.qpos[self._qpos]
@@ -106,8 +113,12 @@ class Environment:
             self.step(REST)
 
     def _draw(self, seed: int) -> np.ndarray:
-        """LIBERO's own reset: it moves the furniture of the model; returns the joint positions [nq]."""
+        """LIBERO's own reset moves the furniture of the model; returns the joint positions [nq]."""
         self.model.body_pos[:], self.model.body_quat[:] = self._unplaced  # samplers may look where furniture stands
+        self._reset_libero(seed)
+        return np.array(self.data.qpos)
+
+    def _reset_libero(self, seed: int) -> None:
         state = np.random.get_state()
         np.random.seed(seed)  # LIBERO's placement draws from the global generator; nothing else of ours does
         try:
@@ -115,7 +126,12 @@ class Environment:
                 self._libero.reset()
         finally:
             np.random.set_state(state)
-        return np.array(self.data.qpos)
+
+    def _digest(self) -> str:
+        """Of the scene: equal for scenes that are equal to a millionth of a metre, a radian or a metre a second."""
+        parts = (self.data.qpos, self.data.qvel, self.model.body_pos, self.model.body_quat)
+        rounded = [np.round(part, 6).astype(np.float64) + 0.0 for part in parts]  # + 0.0: -0.0 becomes 0.0
+        return hashlib.sha256(b"".join(part.tobytes() for part in rounded)).hexdigest()[:16]
 
     def step(self, action: np.ndarray) -> None:
         """One control step of 50 ms."""
@@ -161,7 +177,7 @@ class Environment:
     def render(self, camera: str) -> np.ndarray:
         """An image [IMAGE, IMAGE, 3] uint8; needs OpenGL (MUJOCO_GL=egl or osmesa where there is no display)."""
         if self._renderer is None:
-            sim = _build(self.task, self.assets, seen=True).sim
+            sim = build(self.task, self.assets, seen=True).sim
             self._shown: tuple[mujoco.MjModel, mujoco.MjData] = sim.model._model, sim.data._data
             try:
                 self._renderer = mujoco.Renderer(self._shown[0], IMAGE, IMAGE)
@@ -178,12 +194,6 @@ class Environment:
         return np.asarray(self._renderer.render())
 
 
-def _digest(*parts: np.ndarray) -> str:
-    """Equal for scenes that are equal to a millionth of a metre, a radian or a metre a second."""
-    rounded = [np.round(part, 6).astype(np.float64) + 0.0 for part in parts]  # + 0.0: -0.0 becomes 0.0
-    return hashlib.sha256(b"".join(part.tobytes() for part in rounded)).hexdigest()[:16]
-
-
 def _rotation(vector: np.ndarray) -> np.ndarray:
     """The matrix of a rotation vector."""
     quat, matrix = np.empty(4), np.empty(9)
@@ -193,7 +203,7 @@ def _rotation(vector: np.ndarray) -> np.ndarray:
     return matrix.reshape(3, 3)
 
 
-def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
+def build(task: Task, assets: Assets, *, seen: bool, **options: Any) -> Any:
     """LIBERO's environment of a task, for its model, its placement and its success check.
 
     The meshes that are only seen, mostly the arm's, take nine tenths of the time to build. They are left out unless
@@ -218,14 +228,14 @@ def _build(task: Task, assets: Assets, *, seen: bool) -> Any:
             path,
             robots=["Panda"],
             controller_configs=load_controller_config(default_controller="OSC_POSE"),
-            initialization_noise="default",  # of the arm's joints, as in the official init states
             use_camera_obs=False,
             has_renderer=False,
             has_offscreen_renderer=False,
-            hard_reset=False,
             control_freq=CONTROL_HZ,
             horizon=10**9,
             ignore_done=True,
+            # the noise of the arm's joints is as in the official init states
+            **{"initialization_noise": "default", "hard_reset": False, **options},
         )
 
 
@@ -282,6 +292,3 @@ def _find(name: str, *kinds: Callable[[str], Any]) -> Any:
         with contextlib.suppress(KeyError):
             return kind(name)
     return None
-
-
-environment = cache(Environment)  # a process builds the model of a task once

@@ -25,9 +25,10 @@ import numpy as np
 from ghost.data.results import Measured
 from ghost.errors import GhostError
 from ghost.libero.assets import Assets
-from ghost.libero.environment import REST, Environment, environment
+from ghost.libero.environment import REST, Environment
 from ghost.libero.experts import PHASES
 from ghost.libero.policy import Policy
+from ghost.libero.stepping import STEPPINGS, environment
 from ghost.libero.subphases import nominal_subphases
 from ghost.libero.tasks import TASKS
 from ghost.runs.settings import at_least_one, not_negative
@@ -44,6 +45,7 @@ class Settings:
     trials: int  # a task
     max_steps: int
     execute: int  # steps of a chunk before the next plan
+    stepping: str = "fast"  # or libero: ghost.libero.stepping
     env_seed: int | None = None  # which scenes; an ensemble has none, the seed of each run takes its place
     ensemble: bool = False  # all trained seeds at once, their chunks averaged
     misdirect: tuple[tuple[int, int], ...] = ()  # (task, whose instruction is given first)
@@ -51,6 +53,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         at_least_one(self, "trials", "max_steps", "execute")
+        if self.stepping not in STEPPINGS:
+            raise ValueError(f"stepping must be one of {', '.join(STEPPINGS)}, got {self.stepping!r}")
         named = {*self.tasks, *(task for pair in self.misdirect for task in pair)}
         if not named or not named <= set(range(len(TASKS))):
             raise ValueError(f"tasks must be some of 0 to {len(TASKS) - 1}, got {sorted(named)}")
@@ -137,7 +141,7 @@ def play(
     before every step.
     """
     reset_seed, policy_seed = trial.seeds
-    env = environment(trial.task, assets)
+    env = environment(trial.task, assets, settings.stepping)
     env.reset(trial.init_state, reset_seed)
     start = env.start
     if start in demonstrated:

@@ -140,7 +140,8 @@ CADDY_REGIONS = [
 BURNER = Part(
     "burner",
     [box(ORIGIN, (0.095, 0.095, 0.02)), box((0.0, 0.0, 0.025), (0.095, 0.095, 0.0005))],
-    [Site("cook_region", ORIGIN, (0.075, 0.075, 0.0025))],
+    # LIBERO shows the second one in red while the stove is on
+    [Site("cook_region", ORIGIN, (0.075, 0.075, 0.0025)), Site("burner", (0.0, 0.0, 0.022), (0.0625, 0.0625, 0.0005))],
     at=(0.15, 0.0, 0.0),
     shapes_mass=1.48,
     parts=[Part("burner_plate")],
