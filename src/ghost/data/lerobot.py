@@ -4,22 +4,22 @@
     meta/tasks.*        task index -> instruction: jsonl (v2), parquet (v3)
     meta/episodes*      length of every episode: jsonl (v2); parquet that also names its data and video files (v3)
     meta/modality.json  NVIDIA's short names for cameras (optional)
-    data/...parquet     one episode per file (v2), several episodes per file (v3)
+    data/...parquet     one episode per file (v2), several episodes per file (v3); pictures too, if they are no videos
     videos/...mp4       likewise, for each camera
 
 We do not use the lerobot package: it reads only one of the versions and needs its own torch. All paths come from the
 data set's own files, so each is checked to lie inside its folder.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import av
 import numpy as np
 import pyarrow as pa
 
+from ghost.data.lerobot_frames import decode_pictures, decode_video, is_picture
 from ghost.data.lerobot_meta import read_info, read_meta, read_modality, read_parquet
 from ghost.errors import GhostError, did_you_mean, one_line
 from ghost.files import confined
@@ -29,6 +29,8 @@ STATE, ACTION = "observation.state", "action"
 LIMITS = "meta/normalisation.json"
 LONGEST_S = 10**6  # of a video
 CHUNK = 1000  # files per folder, as in LeRobot
+CAMERAS = ("video", "image")  # dtypes of their features
+OWN = (STATE, ACTION, "timestamp", "task_index", "episode_index")  # columns that every data set has
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
 
 
@@ -70,7 +72,13 @@ class LeRobotDataset:
 
     @property
     def cameras(self) -> tuple[str, ...]:
-        return tuple(name for name, feature in self.info["features"].items() if feature.get("dtype") == "video")
+        """Of both kinds: videos, and pictures in the data files."""
+        return tuple(name for name, feature in self.info["features"].items() if feature["dtype"] in CAMERAS)
+
+    @property
+    def filmed(self) -> tuple[str, ...]:
+        """The cameras whose pictures are videos."""
+        return tuple(name for name in self.cameras if self.info["features"][name]["dtype"] == "video")
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -85,22 +93,9 @@ class LeRobotDataset:
         return found if all(found) else []
 
     def episode(self, index: int) -> Episode:
-        """The steps of one episode, with every column of its file."""
-        meta, path = self._meta(index), self.data_file(index)
-        if self._read is None or self._read[0] != path:
-            self._read = (path, read_parquet(path))
-        table = self._read[1]
-        wanted = (STATE, ACTION, "timestamp", "task_index", "episode_index")
-        for name in wanted:
-            if name not in table.column_names:
-                raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
-        own = np.flatnonzero(as_array(table["episode_index"], f"{path}: column episode_index") == index)
-        if len(own) != meta["length"]:
-            raise GhostError(f"{path}: episode {index} has {len(own)} steps, the meta data say {meta['length']}")
-        if np.any(np.diff(own) != 1):
-            raise GhostError(f"{path}: the steps of episode {index} do not stand together")
-        steps = table.slice(int(own[0]) if len(own) else 0, len(own))
-        numeric = [entry.name for entry in steps.schema if not pa.types.is_struct(entry.type)]  # structs hold images
+        """The steps of one episode, with every column of its file but the pictures."""
+        steps, path = self._steps(index), self.data_file(index)
+        numeric = [entry.name for entry in steps.schema if not is_picture(entry.type)]
         values = {name: as_array(steps[name], f"{path}: column {name}") for name in numeric}
         self._check(values, f"{path}: episode {index}")
         return Episode(
@@ -109,8 +104,24 @@ class LeRobotDataset:
             action=values[ACTION].astype(np.float32),
             timestamp=values["timestamp"].astype(np.float64),
             task=values["task_index"].astype(np.int64),
-            columns={name: value for name, value in values.items() if name not in wanted},
+            columns={name: value for name, value in values.items() if name not in OWN},
         )
+
+    def _steps(self, index: int) -> pa.Table:
+        """The rows of one episode."""
+        meta, path = self._meta(index), self.data_file(index)
+        if self._read is None or self._read[0] != path:
+            self._read = (path, read_parquet(path))
+        table = self._read[1]
+        for name in OWN:
+            if name not in table.column_names:
+                raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
+        own = np.flatnonzero(as_array(table["episode_index"], f"{path}: column episode_index") == index)
+        if len(own) != meta["length"]:
+            raise GhostError(f"{path}: episode {index} has {len(own)} steps, the meta data say {meta['length']}")
+        if np.any(np.diff(own) != 1):
+            raise GhostError(f"{path}: the steps of episode {index} do not stand together")
+        return table.slice(int(own[0]), len(own))
 
     def instruction(self, index: int) -> str:
         """The first task of an episode, in words."""
@@ -148,12 +159,18 @@ class LeRobotDataset:
         wrong = [step for step in steps if not 0 <= step < meta["length"]]
         if wrong:
             raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
+        if key not in self.filmed:
+            table, path = self._steps(index), self.data_file(index)
+            if key not in table.column_names:
+                raise GhostError(f"{path} has no column {key!r}{did_you_mean(key, table.column_names)}")
+            shape = self.info["features"][key].get("shape")
+            return decode_pictures(table[key].take(list(steps)), shape, f"{path}: column {key!r}")
         # In v3 a video holds several episodes, one after the other.
         begins_s = meta.get(f"videos/{key}/from_timestamp", 0.0)
         if not has_form(begins_s, float) or not 0 <= begins_s <= LONGEST_S:
             raise GhostError(f"{self.folder}/meta: episode {index} begins at {begins_s} s of its video")
         first = round(begins_s * self.fps)
-        decoded = dict(_decode(self.video_file(index, key), self.fps, sorted({first + step for step in steps})))
+        decoded = dict(decode_video(self.video_file(index, key), self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
 
     def limits_file(self) -> Path:
@@ -221,34 +238,3 @@ def as_array(column: pa.ChunkedArray, where: str) -> np.ndarray:
         return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:  # a type that numpy does not have
         raise GhostError(f"{where} cannot be read: {one_line(str(error))}") from None
-
-
-def _decode(path: Path, fps: float, left: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-    """Frames of a video by number, in rising order. The error names a frame that is damaged or absent."""
-    try:
-        opened = av.open(str(path))
-    except av.error.FFmpegError as error:
-        raise GhostError(f"{path} is not a video: {error.strerror}") from None
-    with opened as container:
-        if not container.streams.video:
-            raise GhostError(f"{path} has no video stream")
-        stream = container.streams.video[0]
-        stream.codec_context.options = {"err_detect": "explode"}  # else ffmpeg conceals damage and goes on
-        if left and left[0] > 0 and stream.time_base:
-            container.seek(int(left[0] / fps / stream.time_base), stream=stream)  # to the keyframe before
-        for packet in container.demux(stream):
-            if not left:
-                return
-            try:
-                decoded = packet.decode()
-            except av.error.FFmpegError as error:
-                number = round(float((packet.pts or 0) * packet.time_base) * fps)
-                raise GhostError(f"{path}: frame {number} cannot be decoded ({error.strerror})") from None
-            for frame in decoded:
-                number = round(float(frame.time or 0.0) * fps)
-                if frame.is_corrupt:
-                    raise GhostError(f"{path}: frame {number} cannot be decoded (corrupt)")
-                if left and number == left[0]:
-                    yield left.pop(0), frame.to_ndarray(format="rgb24")
-    if left:
-        raise GhostError(f"{path}: frame {left[0]} is missing")

@@ -1,5 +1,6 @@
 """Write a data set in LeRobot's format, v3.0, for `ghost.data.lerobot` to read."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,7 +83,7 @@ def write_dataset(
             files.append(VIDEO_PATH.format(video_key=camera, **place))
             write_video(folder / files[-1], [recording.videos[camera] for recording in held], fps=fps)
     tables_of_meta = {
-        "meta/tasks.parquet": pa.table({"task_index": np.arange(len(tasks)), "task": tasks}),
+        "meta/tasks.parquet": _task_table(tasks),
         "meta/episodes/chunk-000/file-000.parquet": pa.Table.from_pylist(episodes),
     }
     for name, table in tables_of_meta.items():
@@ -156,6 +157,18 @@ def _table(columns: Mapping[str, np.ndarray]) -> pa.Table:
             array = pa.FixedSizeListArray.from_arrays(array, width)
         arrays[name] = array
     return pa.table(arrays)
+
+
+def _task_table(tasks: Sequence[str]) -> pa.Table:
+    """Task indices with the instructions as pandas' index, where lerobot looks for them."""
+    table = pa.table({"task_index": np.arange(len(tasks)), "task": tasks})
+    kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
+    columns = [
+        {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy, "metadata": None}
+        for name, (kind, numpy) in kinds.items()
+    ]
+    known = {"index_columns": ["task"], "column_indexes": [], "columns": columns}
+    return table.replace_schema_metadata({"pandas": json.dumps(known)})
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:

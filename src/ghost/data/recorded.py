@@ -37,7 +37,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     shutil.rmtree(root, ignore_errors=True)  # of a killed run, of another data set
     source = dataset.folder
     tables = sorted({dataset.data_file(index) for index in range(len(dataset))})
-    videos = sorted({dataset.video_file(k, camera) for k in range(len(dataset)) for camera in dataset.cameras})
+    videos = sorted({dataset.video_file(k, camera) for k in range(len(dataset)) for camera in dataset.filmed})
     for index in range(len(dataset)):
         dataset.episode(index)  # checks it, before anything is written
     limits = {name: _limits(_columns(tables, name), source, name) for name in (STATE, ACTION)}
