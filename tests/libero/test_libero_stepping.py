@@ -12,14 +12,17 @@ from ghost.libero.stepping import environment
 from ghost.libero.tasks import TASKS
 
 
-def libero_env(task):
-    """LIBERO's own class, as evaluations make it, but without cameras."""
+PIXELS = {"camera_heights": 256, "camera_widths": 256}
+
+
+def libero_env(task, cameras=False):
+    """LIBERO's own class, as evaluations make it; without cameras it needs no OpenGL."""
     import_libero()._assets_path_cache = str(primitive_assets().folder)
     from libero.libero.envs.env_wrapper import ControlEnv
 
     path = package_folder() / "bddl_files/libero_10" / f"{TASKS[task].file}.bddl"
     with contextlib.redirect_stdout(io.StringIO()):
-        return ControlEnv(bddl_file_name=str(path), has_offscreen_renderer=False, use_camera_obs=False)
+        return ControlEnv(bddl_file_name=str(path), has_offscreen_renderer=cameras, use_camera_obs=cameras, **PIXELS)
 
 
 def libero_state(env, init_state, seed, actions):

@@ -186,6 +186,7 @@ class Environment:
                 raise GhostError(f"no OpenGL for pictures (MUJOCO_GL={backend!r}): {error}") from None
             self._option = mujoco.MjvOption()
             self._option.geomgroup[0] = 0  # the shapes that touch; group 1 are those to be seen
+            self._option.sitegroup[:] = 0  # robosuite hides its marks, too
         model, data = self._shown
         model.body_pos[:], model.body_quat[:] = self.model.body_pos, self.model.body_quat
         data.qpos[:] = self.data.qpos
