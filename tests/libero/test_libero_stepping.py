@@ -11,7 +11,6 @@ from ghost.libero.environment import REST, SETTLE_STEPS, import_libero
 from ghost.libero.stepping import environment
 from ghost.libero.tasks import TASKS
 
-
 PIXELS = {"camera_heights": 256, "camera_widths": 256}
 
 
