@@ -176,7 +176,7 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_for_just_so_many_steps(monk
         def render(self, camera):
             raise AssertionError
 
-    monkeypatch.setattr(libero_episodes, "environment", lambda task, assets: Endless())
+    monkeypatch.setattr(libero_episodes, "environment", lambda *which: Endless())
     settings = Settings("libero_standin", (), 1, 80, 8, env_seed=0, misdirect=((0, 1),), switch_at=(50,))
     (trial,) = trials(settings, 3)
     assert trial == Trial(1, 0, 0, 50, 0)

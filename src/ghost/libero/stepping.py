@@ -2,8 +2,8 @@
 
 `libero` is what LIBERO's own evaluation does, to the bit: each reset builds the simulation anew, an init state is set
 behind the controller's back (so the arm moves by some hundredths of a radian while it settles), and each step is
-robosuite's. An episode takes several times as long as with `fast`. Contacts are chaotic: single episodes of the two
-differ, success rates agree (docs/libero.md).
+robosuite's. A step takes about twice as long as with `fast`, a reset some seconds. Contacts are chaotic: single
+episodes of the two differ, and success rates are what to compare (docs/libero.md).
 """
 
 from functools import cache

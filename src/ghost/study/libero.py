@@ -41,7 +41,8 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 }
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
-ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, "max_steps": 520, "execute": EXECUTE}
+SIMULATION = {"max_steps": 520, "execute": EXECUTE, "stepping": "libero"}
+ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, **SIMULATION}
 PLAIN = {**ROLLOUT, "env_seed": 0}
 ENSEMBLE = {**ROLLOUT, "ensemble": True}
 # The article evaluates its ensemble three times, with the env_seeds 0, 0 and 1. Here the same env_seed gives the same
