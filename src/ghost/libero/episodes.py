@@ -45,11 +45,11 @@ class Settings:
     trials: int  # a task
     max_steps: int
     execute: int  # steps of a chunk before the next plan
-    stepping: str = "fast"  # or libero: ghost.libero.stepping
     env_seed: int | None = None  # which scenes; an ensemble has none, the seed of each run takes its place
     ensemble: bool = False  # all trained seeds at once, their chunks averaged
     misdirect: tuple[tuple[int, int], ...] = ()  # (task, whose instruction is given first)
     switch_at: tuple[int, ...] = ()  # steps after which the right instruction is given
+    stepping: str = "fast"  # or libero: ghost.libero.stepping
 
     def __post_init__(self) -> None:
         at_least_one(self, "trials", "max_steps", "execute")
