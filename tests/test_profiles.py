@@ -51,7 +51,7 @@ def test_the_two_profiles_share_no_key(root, monkeypatch):
 
 def test_gpu_rules_ask_for_a_gpu_and_grow_with_the_attempt(root, monkeypatch):
     asked = read(root, "slurm", monkeypatch=monkeypatch)
-    for rule in ("finetune", "cache_shards", "cache_features", "train", "rollout"):
+    for rule in ("finetune", "cache_shards", "cache_features", "time_head", "train", "rollout"):
         resources = asked["set-resources"][rule]
         assert resources["slurm_partition"] == "gpu"
         assert resources["gpu"] == 1

@@ -135,7 +135,7 @@ def test_the_picture_shows_every_rule():
         for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
     } | {experiment.step for experiment in EXPERIMENTS}
     boxes = set(re.findall(r'\b(\w+)\["\1<br>', picture))
-    assert boxes == rules | {"finetune"}  # finetune is there with GR00T alone
+    assert boxes == rules | {"finetune", "time_head"}  # these are there with GR00T alone
     for rule in boxes:
         importlib.import_module(f"ghost.steps.{rule}")
 

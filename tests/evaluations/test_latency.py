@@ -1,23 +1,24 @@
 import io
 import math
+import time
 
 import pytest
+import torch
 
 from ghost.evaluations import latency
-from ghost.evaluations.latency import Settings, evaluate
+from ghost.evaluations.latency import Settings, TimedHead, evaluate
 from ghost.runs.progress import Progress
 from ghost.study import EXPERIMENTS
 
 DECODERS = next(e for e in EXPERIMENTS if e.name == "latency").settings["decoders"]
+TIMED = ("ghost", "mlp", "dit")
 
 
 @pytest.fixture
 def few(monkeypatch):
     """The decoders that are quick to build; the rest is counted all the same."""
     measure = latency.measure
-    monkeypatch.setattr(
-        latency, "measure", lambda names, *rest: measure([n for n in names if n in ("ghost", "mlp")], *rest)
-    )
+    monkeypatch.setattr(latency, "measure", lambda names, *rest: measure([n for n in names if n in TIMED], *rest))
 
 
 def run(**settings):
@@ -59,8 +60,29 @@ def test_latencies_are_medians_and_what_is_not_measured_is_nan(few):
 def test_the_large_one_takes_part_in_some_rounds():
     decoders = {"mlp": DECODERS["mlp"], "dit": DECODERS["mlp"]}
     settings = Settings(rounds=7, warm_up=2, threads=1, dit_every=3, decoders=decoders)
-    found = latency.measure(["mlp", "dit"], settings, 0, Progress(stream=io.StringIO()))
+    found = latency.measure(["mlp", "dit"], settings, 0, Progress(stream=io.StringIO()), {})
     assert (len(found["mlp"]), len(found["dit"])) == (7, 3)
+
+
+def test_a_head_that_is_loaded_is_timed_itself(few):
+    """GR00T's: nothing of ours is built or counted in its place, also where ours would not fit into memory."""
+    acted = []
+
+    def act() -> torch.Tensor:
+        time.sleep(0.01)
+        acted.append(1)
+        return torch.zeros(1)
+
+    ours = {name: decoder for name, decoder in DECODERS.items() if name != "dit"}
+    settings = Settings(rounds=4, warm_up=2, threads=1, dit_every=2, decoders=ours)
+    outcome = evaluate(settings, None, {"dit": TimedHead(7_000, act)}, seed=0, progress=Progress(stream=io.StringIO()))
+    found = {(m.condition, m.metric): m.value for m in outcome.measured}
+    assert len(acted) == 1 + 2  # before the rounds that count, and in every second of them
+    assert len(outcome.arrays["dit/latency_ms"]) == 2
+    assert 10 <= found["dit", "latency_ms"] < 1000
+    assert found["dit", "parameters"] == 7_000
+    assert found["dit_over_ghost", "parameters"] == 7_000 / found["ghost", "parameters"]
+    assert found["dit_over_ghost", "latency"] == found["dit", "latency_ms"] / found["ghost", "latency_ms"]
 
 
 def test_memory_is_asked_for():

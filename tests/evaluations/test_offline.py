@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ghost.errors import GhostError
 from ghost.evaluations import offline
 from ghost.evaluations.offline import Settings, cosines, evaluate
 from ghost.runs.progress import Progress
+from ghost.training.head import FineTunedHead
 
 
 @pytest.fixture
@@ -118,3 +120,17 @@ def test_a_window_has_the_chunks_before_in_the_same_episode():
     assert (before.state[0] == made.state[2]).all()
     assert [len(chunk) for chunk in batch.window] == [2, 2, 2]
     assert Samples(cache, np.arange(8)).batch(torch.tensor([3])).history == ()
+
+
+def test_groots_head_is_tested_on_its_cached_predictions_of_unseen_episodes(cache):
+    head = FineTunedHead("dit/seed42", 1_000, train_episodes=12)
+    with pytest.raises(GhostError, match="the feature cache has no predicted actions"):
+        run(Settings("episode"), cache, head)
+    with_head = replace(cache, action_shards=(cache.action + np.float32(0.5),))
+    found = values(run(Settings("episode"), with_head, head))
+    assert found["all", "mse"] == pytest.approx(0.25)
+    assert found["model", "parameters"] == 1_000
+    with pytest.raises(GhostError, match=r"first 13 episodes: it cannot be tested on episode 12$"):
+        run(Settings("episode"), with_head, replace(head, train_episodes=13))
+    with pytest.raises(GhostError, match="it cannot be tested on episode"):
+        run(Settings("sample"), with_head, head)

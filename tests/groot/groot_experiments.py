@@ -39,6 +39,7 @@ FINETUNING = {
     "embodiment": "new_embodiment",
     "cameras": [],
     "horizon": 17,
+    "euler_steps": 4,
     "train_episodes": 12,
     "steps": 2,
     "batch_size": 4,
@@ -49,13 +50,13 @@ FINETUNING = {
 
 
 def features_experiment(**changes) -> str:
-    settings, needs = {**FEATURES, **changes}, ["dual_arm", "groot"]
+    settings, needs = {**FEATURES, **changes}, ["dual_arm", "dit"]
     return declared("dual_arm_features", "cache_features", "ghost.backbones.groot", settings, [0], needs)
 
 
 def finetune_experiment(checkpoint: Path | str, **changes) -> str:
     settings = {**FINETUNING, "checkpoint": str(checkpoint), **changes}
-    return declared("groot", "finetune", "ghost.backbones.groot", settings, [0], ["dual_arm"])
+    return declared("dit", "finetune", "ghost.backbones.groot", settings, [0], ["dual_arm"])
 
 
 def demos_experiment(path: Path) -> str:

@@ -34,7 +34,7 @@ def demos(tmp_path_factory, recorded) -> Path:
 @pytest.fixture(scope="session")
 def finetuned(tmp_path_factory, tiny, demos) -> Path:
     """The manifest of a checkpoint that had two updates."""
-    manifest = tmp_path_factory.mktemp("runs") / "groot/manifest.json"
+    manifest = tmp_path_factory.mktemp("runs") / "dit/manifest.json"
     execute(finetune, finetune_experiment(tiny), manifest, [demos])
     return manifest
 

@@ -46,7 +46,7 @@ def test_the_record_says_what_the_run_came_from(demos, finetuned):
     assert record["facts"].keys() == {"checkpoint", "processor"}
     assert record["inputs"] == {"dual_arm/seed0": {"run_id": data_set.run_id, "sha256": data_set.content}}
     assert "seed0/dataset/meta/normalisation.json" in data_set.files
-    assert run.value("train", "steps") == 2
+    assert run.value("train", "updates") == 2
     assert np.isfinite(run.arrays()["training/loss"]).all()
     assert {"checkpoint/model.safetensors", "checkpoint/config.json", "checkpoint/eagle/vocab.json"} <= set(
         record["outputs"]

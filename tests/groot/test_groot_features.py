@@ -72,7 +72,7 @@ def test_recorded_and_predicted_actions_have_one_normalisation(tmp_path, cached,
     np.testing.assert_allclose(theirs.predicted_action(EVERYTHING), mine.predicted_action(EVERYTHING), atol=1e-4)
     first, second = (open_runs(path)[0].record() for path in (cached, out))
     assert first["facts"] == second["facts"]
-    assert first["inputs"]["groot/seed0"] == second["inputs"]["groot/seed0"]
+    assert first["inputs"]["dit/seed0"] == second["inputs"]["dit/seed0"]
     assert first["inputs"]["dual_arm/seed0"]["sha256"] != second["inputs"]["dual_arm/seed0"]["sha256"]
     normalisation = "seed0/dataset/meta/normalisation.json"  # of the raw values, so it is part of what differs
     assert len({open_runs(path)[0].files[normalisation] for path in (demos, needs[0])}) == 2
@@ -215,8 +215,8 @@ def test_features_need_one_checkpoint(tmp_path, demos):
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path, demos, finetuned):
-    shutil.copytree(finetuned.parent, tmp_path / "groot")
-    path = tmp_path / "groot/seed0/checkpoint/model.safetensors"
+    shutil.copytree(finetuned.parent, tmp_path / "dit")
+    path = tmp_path / "dit/seed0/checkpoint/model.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
@@ -225,7 +225,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, demos, finetuned):
             cache_features,
             features_experiment(),
             tmp_path / "features/manifest.json",
-            [demos, tmp_path / "groot/manifest.json"],
+            [demos, tmp_path / "dit/manifest.json"],
         )
 
 

@@ -4,8 +4,9 @@ import pytest
 import yaml
 
 from ghost.errors import GhostError
-from ghost.study import EXPERIMENTS
+from ghost.study import ARTEFACTS, EXPERIMENTS
 from ghost.study import builds as config
+from ghost.study.declarations import check
 from ghost.study.seeds import SEEDS
 
 
@@ -41,7 +42,7 @@ def lab(root, tmp_path, monkeypatch):
     """A checkout with builds of a lab: `mylab` extends smoke, `tiny` extends mylab."""
     for name in ("config", "workflow/schemas"):
         shutil.copytree(root / name, tmp_path / name)
-    own = {"extends": "smoke", "backbone": "groot", "demos": "recorded", "experiments": {"groot": {"steps": 7}}}
+    own = {"extends": "smoke", "backbone": "groot", "demos": "recorded", "experiments": {"dit": {"steps": 7}}}
     (tmp_path / "config/mylab.yaml").write_text(yaml.safe_dump(own))
     tiny = {"extends": "mylab", "experiments": {"dual_arm_features": {"batch_size": 3}, "mlp": {"seeds": 1}}}
     (tmp_path / "config/tiny.yaml").write_text(yaml.safe_dump(tiny))
@@ -53,7 +54,7 @@ def test_a_build_extends_another_one(lab):
     smoke, mylab, tiny = (config.load({"scale": name}) for name in ("smoke", "mylab", "tiny"))
     assert mylab.experiment("cvae").settings == smoke.experiment("cvae").settings
     assert mylab.experiment("dual_arm").settings == {"path": "recorded"}
-    assert mylab.experiment("groot").settings["steps"] == 7
+    assert mylab.experiment("dit").settings["steps"] == 7
     assert tiny.experiment("dual_arm_features").settings["batch_size"] == 3  # of GR00T's features, in a file
     assert len(tiny.experiment("mlp").seeds) == 1
     assert [path.stem for path in tiny.files] == ["smoke", "mylab", "tiny"]
@@ -171,29 +172,35 @@ def test_a_step_receives_all_modules_whose_code_it_runs(root):
     assert {"ghost.decoders.transformer", "ghost.decoders.dit"} < set(modules["latency"])
 
 
-def test_another_backbone_changes_the_features_and_nothing_behind_them(root):
+def test_another_backbone_changes_the_features_and_the_diffusion_transformer(root):
+    """GR00T's fine-tuned head is the diffusion transformer, and nothing else behind the features changes."""
     asked = {"backbone": "groot", "groot": {"checkpoint": "/w", "python": "/g/python"}, "scale": "paper"}
     groot, standin = config.load(asked, root), config.load({"scale": "paper"}, root)
     assert groot.groot_python == "/g/python"
-    changed = {e.name for e in groot.experiments} - {e.name for e in standin.experiments}
-    assert changed == {"groot"}
-    same = {e.name for e in standin.experiments if e == groot.experiment(e.name)}
-    assert {e.name for e in standin.experiments} - same == {"dual_arm_features"}
+    assert sorted(e.name for e in groot.experiments) == sorted(e.name for e in standin.experiments)
+    check(groot.experiments, ARTEFACTS)
+    changed = {e.name for e in standin.experiments if e != groot.experiment(e.name)}
+    assert changed == {"dual_arm_features", "dit", "ghost_distilled", "dit_offline", "latency"}
     features = groot.experiment("dual_arm_features")
-    assert features.needs == ("dual_arm", "groot")
+    assert features.needs == ("dual_arm", "dit")
     assert (features.settings["tokens"], features.settings["d_token"]) == (64, 2048)
     assert "weights_seed" not in features.settings
-    assert not groot.declaration("groot")["reduced"]
+    assert not groot.declaration("dit")["reduced"]
     assert not groot.declaration("dual_arm_features")["reduced"]
-    assert [name for name in ("groot", "dual_arm_features", "ghost") if groot.in_groot(name)] == [
-        "groot",
-        "dual_arm_features",
-    ]
+    assert {e.name for e in groot.experiments if groot.in_groot(e.name)} == {"dit", "dual_arm_features", "latency"}
+    assert {e.step for e in groot.experiments if groot.in_groot(e.name)} == {"finetune", "cache_features", "time_head"}
+    assert not any(standin.in_groot(e.name) for e in standin.experiments)
+    for name in ("ghost_distilled", "dit_offline"):
+        assert groot.experiment(name).needs == standin.experiment(name).needs == ("dual_arm_features", "dit")
+        assert "ghost.decoders.dit" not in groot.experiment(name).modules
+    assert groot.experiment("dit_offline").seeds == groot.experiment("dit").seeds == standin.experiment("dit").seeds
+    assert "dit" not in groot.experiment("latency").settings["decoders"]  # the head itself is timed
 
 
 def test_groots_fine_tuning_is_the_papers(root):
-    settings = config.load({"backbone": "groot", "scale": "paper"}, root).experiment("groot").settings
-    recipe = {"steps": 15000, "learning_rate": 5e-5, "batch_size": 4, "accumulation": 2, "train_episodes": 1800}
+    settings = config.load({"backbone": "groot", "scale": "paper"}, root).experiment("dit").settings
+    recipe = {"steps": 15000, "learning_rate": 5e-5, "batch_size": 4, "accumulation": 2, "euler_steps": 4}
+    recipe |= {"train_episodes": 1800, "horizon": 17}
     assert {key: settings[key] for key in recipe} == recipe
 
 
@@ -203,13 +210,14 @@ def test_a_scales_file_speaks_of_the_stand_ins_and_not_of_what_replaces_them(roo
     assert (features["tokens"], features["d_token"], features["samples_per_shard"]) == (64, 2048, 64)
     assert smoke.experiment("dual_arm").settings == {"path": "/data/set"}
     assert (
-        smoke.experiment("groot").settings["train_episodes"] == features["train_episodes"] == 32
+        smoke.experiment("dit").settings["train_episodes"] == features["train_episodes"] == 32
     )  # never what is tested
-    assert smoke.declaration("groot")["reduced"] == {"train_episodes": {"here": 32, "paper": 1800}}
+    assert smoke.declaration("dit")["reduced"] == {"train_episodes": {"here": 32, "paper": 1800}}
     asked = {"dual_arm_features": {"d_token": 64, "cameras": ["head"]}}
     changed = config.load({"scale": "smoke", "backbone": "groot", "experiments": asked}, root)
     assert changed.experiment("dual_arm_features").settings["d_token"] == 64
     assert changed.experiment("dual_arm_features").settings["cameras"] == ["head"]
+    assert changed.experiment("dit").settings["cameras"] == ["head"]  # it is trained on what it sees later
 
 
 def test_a_missing_groot_environment_names_the_command_that_makes_it(root, tmp_path):

@@ -299,7 +299,8 @@ def test_the_teacher_is_a_trained_run(features, tmp_path):
     assert run.value("train", "distillation_loss") > 0
     samples = Samples(FeatureCache.open(features), np.arange(5))
     decoder = load_decoder(open_runs(needs[1])[0])
-    assert torch.equal(teach(open_runs(needs[1])[0], samples), decoder.act(samples.batch(torch.arange(5))))
+    taught = teach(open_runs(needs[1])[0], open_runs(features)[0], samples)
+    assert torch.equal(taught, decoder.act(samples.batch(torch.arange(5))))
 
 
 # --------------------------------------------------------------------------------------------------- what it reads

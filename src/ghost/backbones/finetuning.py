@@ -46,6 +46,7 @@ class FineTuning:
     embodiment: str
     cameras: tuple[str, ...]
     horizon: int
+    euler_steps: int  # of the flow, from noise to an action
     train_episodes: int
     steps: int  # updates
     batch_size: int
@@ -54,7 +55,7 @@ class FineTuning:
     warmup_share: float
 
     def __post_init__(self) -> None:
-        at_least_one(self, "horizon", "train_episodes", "batch_size", "accumulation")
+        at_least_one(self, "horizon", "euler_steps", "train_episodes", "batch_size", "accumulation")
         if self.steps < 0:
             raise ValueError(f"steps must not be negative, got {self.steps}")
         if not (self.learning_rate > 0 and 0 <= self.warmup_share < 1):

@@ -2,7 +2,7 @@
 
     frames, one per camera, and the bare instruction -> Eagle's processor -> Eagle -> [n, L, 2048]
     T of the L tokens -> the cache, as float16                                       [n, T, 2048]
-    all L tokens and the state -> the action head, 4 Euler steps from seeded noise -> [n, H, 32]
+    all L tokens and the state -> the action head, Euler steps from seeded noise   -> [n, H, 32]
 
 Letters: n samples, V cameras, L tokens of Eagle, T cached tokens, H horizon.
 
@@ -100,14 +100,22 @@ class Groot:
         self.model, self.processor, self.embodiment, self.folder = model, processor, embodiment, folder
 
     @classmethod
-    def load(cls, folder: Path, embodiment: str, *, processor: Path | None = None, horizon: int | None = None) -> Self:
+    def load(
+        cls,
+        folder: Path,
+        embodiment: str,
+        *,
+        processor: Path | None = None,
+        horizon: int | None = None,
+        euler_steps: int | None = None,
+    ) -> Self:
         """A frozen checkpoint in the precision of the device. By default it has Eagle's processor in its own folder."""
         processor = processor or folder / EAGLE
         check_files(folder, processor)
         groot_n1 = import_lerobot()
         transformers = importlib.import_module("transformers")
         number = embodiment_number(embodiment)
-        config = groot_n1.GR00TN15Config(**read_config(folder, horizon))
+        config = groot_n1.GR00TN15Config(**read_config(folder, horizon, euler_steps))
         with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
             assembled = assembled_processor(processor, Path(scratch))
             config.backbone_cfg["tokenizer_assets_repo"] = str(assembled)  # lerobot's home / this: absolute

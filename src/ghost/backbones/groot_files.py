@@ -99,8 +99,8 @@ def files_hash(folder: Path, names: Iterable[str]) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def read_config(folder: Path, horizon: int | None = None) -> dict[str, Any]:
-    """config.json, with another horizon if one is given. No weight depends on the horizon."""
+def read_config(folder: Path, horizon: int | None = None, euler_steps: int | None = None) -> dict[str, Any]:
+    """config.json, with another horizon and other steps of the flow if they are given. No weight depends on them."""
     config: dict[str, Any] = read_json(folder / "config.json", dict)
     missing = [key for key in ("backbone_cfg", "action_head_cfg", "action_horizon", "action_dim") if key not in config]
     if missing:
@@ -112,6 +112,8 @@ def read_config(folder: Path, horizon: int | None = None) -> dict[str, Any]:
         if not 1 <= horizon <= longest:
             raise GhostError(f"{folder}: the head has positions for horizons 1 to {longest}, not {horizon}")
         config["action_horizon"] = config["action_head_cfg"]["action_horizon"] = horizon
+    if euler_steps is not None:
+        config["action_head_cfg"]["num_inference_timesteps"] = euler_steps
     return config
 
 

@@ -7,6 +7,9 @@ others used all the same is measured too, and marks the result when it is much (
 where there is one, otherwise on `threads` cores: the run's record says which. The paper's 0.41 and 13 ms are those of
 an RTX 5090.
 
+With GR00T N1.5 the diffusion transformer is the fine-tuned head itself, in GR00T's environment: the step `time_head`
+gives it as a `TimedHead`.
+
 The diffusion transformer, `dit`, takes seconds on a CPU and empties its caches, so it takes part in every
 `dit_every`-th round only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the
 memory is missing it is left out by itself. Its latency is then nan, shown as "undefined".
@@ -61,19 +64,29 @@ class Settings:
         return decoder
 
 
+@dataclass(frozen=True)
+class TimedHead:
+    """A decoder that need not be built, since it is loaded already."""
+
+    parameters: int
+    act: Callable[[], Tensor]  # one action chunk
+
+
 def evaluate(
     settings: Settings,
     cache: FeatureCache | None,
-    decoders: Mapping[str, Any],
+    decoders: Mapping[str, TimedHead],
     *,
     seed: int,
     progress: Progress,
 ) -> Outcome:
     parameters = {name: count(partial(settings.build, name)) for name in settings.decoders}
-    timed_names = [name for name in parameters if name != "dit" or (settings.dit_every and fits(4 * parameters["dit"]))]
+    parameters |= {name: head.parameters for name, head in decoders.items()}
+    has_room = "dit" in decoders or fits(4 * parameters["dit"])
+    timed_names = [name for name in parameters if name != "dit" or (settings.dit_every and has_room)]
     measured = [Measured(name, "parameters", number) for name, number in parameters.items()]
     with Watch(one_thread=settings.threads == 1 and not torch.cuda.is_available()) as watch:
-        latency = measure(timed_names, settings, seed, progress)
+        latency = measure(timed_names, settings, seed, progress, decoders)
     for name in parameters:
         found = latency.get(name, np.full(1, np.nan))
         measured.append(Measured(name, "latency_ms", float(np.median(found)), len(found)))
@@ -91,7 +104,9 @@ def evaluate(
     return Outcome(measured, {f"{name}/latency_ms": found for name, found in latency.items()})
 
 
-def measure(names: list[str], settings: Settings, seed: int, progress: Progress) -> dict[str, np.ndarray]:
+def measure(
+    names: list[str], settings: Settings, seed: int, progress: Progress, loaded: Mapping[str, TimedHead]
+) -> dict[str, np.ndarray]:
     """Milliseconds per action chunk, [rounds] for each decoder."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     generator = torch.Generator(device).manual_seed(seed)
@@ -100,13 +115,17 @@ def measure(names: list[str], settings: Settings, seed: int, progress: Progress)
     try:
         with torch.random.fork_rng(devices=[]), device:
             torch.manual_seed(seed)
-            models: dict[str, Any] = {name: settings.build(name).eval() for name in names}
+            models: dict[str, Any] = {name: settings.build(name).eval() for name in names if name not in loaded}
         batch = one_sample(device)
+        built = {name: partial(model.act, batch, generator) for name, model in models.items()}
+        acts: dict[str, Callable[[], Tensor]] = {
+            name: loaded[name].act if name in loaded else built[name] for name in names
+        }
         found: dict[str, list[float]] = {name: [] for name in names}
         for number in range(-settings.warm_up, settings.rounds):
-            for name, model in models.items():
+            for name, act in acts.items():
                 if name != "dit" or number in (-1, *range(0, settings.rounds, settings.dit_every)):
-                    taken_ms = 1e3 * timed(partial(model.act, batch, generator), device)
+                    taken_ms = 1e3 * timed(act, device)
                     if number >= 0:
                         found[name].append(taken_ms)
             progress(settings.warm_up + number + 1, settings.warm_up + settings.rounds)

@@ -8,6 +8,8 @@ two whole chunks, flattened. The paper says neither how it treats the horizon no
 An error is small or large only compared with it. `share_of_task_mean` is the decoder's error divided by it, on the task
 where this is largest. `share_of_training_mean` is the same for the one mean chunk of all training samples.
 
+GR00T's own head is tested on the predictions that the feature cache has of it.
+
 The figure shows the held-out chunk whose recorded actions move most. This choice does not look at any prediction.
 """
 
@@ -29,6 +31,7 @@ from ghost.evaluations.predict import (
     squared_errors,
 )
 from ghost.runs.progress import Progress
+from ghost.training.head import FineTunedHead
 
 KINDS = {"arm_mse": ARM, "gripper_mse": GRIPPER, "lift_mse": LIFT}
 
@@ -42,7 +45,10 @@ class Settings:
 def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
     decoder = only(decoders)
     train, test = cache.split(settings.split, settings.tasks)
-    predicted = predict(decoder, Samples(cache, test, device_of(decoder)), seed=seed)  # [n, H, d_a]
+    if isinstance(decoder, FineTunedHead):
+        predicted = decoder.predict_unseen(cache, test)  # [n, H, d_a]
+    else:
+        predicted = predict(decoder, Samples(cache, test, device_of(decoder)), seed=seed)
     progress(1, 1, f"{len(test)} samples")
     truth = cache.action[test]
     one_mean = np.broadcast_to(cache.action[train].mean(axis=0), truth.shape)

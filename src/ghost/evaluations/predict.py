@@ -12,13 +12,16 @@ from ghost.data.results import Measured
 from ghost.data.samples import Samples
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
+from ghost.training.head import FineTunedHead
 
 Decoders = Mapping[str, Any]  # trained ones, by the name of their experiment
 
 
 def parameters_of(decoder: Any, condition: str = "model") -> Measured:
     """The decoder's number of parameters, as a measured value."""
-    return Measured(condition, "parameters", sum(p.numel() for p in decoder.parameters()))
+    is_head = isinstance(decoder, FineTunedHead)
+    number = decoder.parameters if is_head else sum(p.numel() for p in decoder.parameters())
+    return Measured(condition, "parameters", number)
 
 
 def device_of(decoder: Any) -> str:

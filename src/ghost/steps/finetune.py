@@ -1,7 +1,8 @@
 """Fine-tune GR00T N1.5 on a data set, once per seed.
 
 The result is one folder with the checkpoint and its processor. The feature cache needs nothing else of GR00T. With
-`steps: 0` the weights stay as they are and only the horizon is set. `ghost.backbones.finetuning` has the recipe.
+`steps: 0` the weights stay as they are; the horizon and the Euler steps are set all the same. The recipe is in
+`ghost.backbones.finetuning`.
 """
 
 from pathlib import Path
@@ -34,11 +35,17 @@ def finetune(job: Job) -> Plan:
         dataset.limits_file()  # checks that it is there before the long work
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True, warn_only=True)
-        model = Groot.load(source, settings.embodiment, processor=processor, horizon=settings.horizon)
+        model = Groot.load(
+            source,
+            settings.embodiment,
+            processor=processor,
+            horizon=settings.horizon,
+            euler_steps=settings.euler_steps,
+        )
         losses = Fit(model, dataset, settings, unit.seed, unit.folder / STATE).run(Progress("steps"))
         files = save(model, processor, unit.folder / CHECKPOINT)
         parameters = sum(parameter.numel() for parameter in model.head.parameters())
-        measured = [Measured("head", "parameters", parameters), Measured("train", "steps", settings.steps)]
+        measured = [Measured("head", "parameters", parameters), Measured("train", "updates", settings.steps)]
         measured += [Measured("train", "loss", losses[-1])] if losses else []
         return Outcome(measured, {"training/loss": np.array(losses)}, files)
 

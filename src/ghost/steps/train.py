@@ -2,7 +2,7 @@
 
 The experiment's module is a decoder (`ghost.decoders.contract` describes the contract). Its settings are the decoder's
 `Settings` and `ghost.training.loop.Training` in one flat list. It needs the feature cache and, for distillation, the
-teacher, whose first run acts on the training samples once, before the training.
+teacher, whose first run acts on the training samples once, before the training. GR00T's head has acted on them already.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from ghost.errors import GhostError
 from ghost.runs.driver import Job, Plan, main
 from ghost.runs.records import Run
 from ghost.training.checkpoint import load_decoder
+from ghost.training.head import FineTunedHead
 from ghost.training.loop import Training, be_deterministic, fit, read_training
 
 
@@ -34,7 +35,7 @@ def train(job: Job) -> Plan:
         device = "cuda" if torch.cuda.is_available() else "cpu"
         chosen = Samples(cached, choose(cached, training, job.name), device, window=training.window, gap=training.gap)
         if training.distillation:
-            chosen.teacher = teach(job.needs[1][0], chosen)
+            chosen.teacher = teach(job.needs[1][0], job.only_run(0), chosen)
         return chosen
 
     return Plan(lambda unit: fit(job, settings, training, samples(), unit), inputs=first_runs)
@@ -55,8 +56,11 @@ def choose(cache: FeatureCache, training: Training, name: str) -> np.ndarray:
     return indices
 
 
-def teach(run: Run, samples: Samples) -> Tensor:
+def teach(run: Run, features: Run, samples: Samples) -> Tensor:
     """What the teacher's first run does on the samples: [n, H, d_a]."""
+    if FineTunedHead.made(run):
+        predicted = FineTunedHead.of(run, features).predict(samples.cache, samples.indices)
+        return torch.from_numpy(predicted).to(samples.device)
     teacher = load_decoder(run, samples.device)
     if teacher.sizes != samples.sizes:
         raise GhostError(f"{run.name}: the teacher was trained for {teacher.sizes}, the samples have {samples.sizes}")

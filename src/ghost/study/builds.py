@@ -108,7 +108,7 @@ class Config:
 
     def in_groot(self, name: str) -> bool:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
-        return self.experiment(name).module == groot.MODULE
+        return groot.in_groot(self.experiment(name))
 
     def locks(self, name: str) -> tuple[Path, ...]:
         """The files that pin the packages of an experiment's environment: GR00T's has one for GPUs, one for CPUs."""
@@ -218,7 +218,7 @@ def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any
     at_most = None
     so_far: set[str] = set()
     for where, asked in sources.items():
-        so_far |= {groot.REPLACES[key] for key in asked if key in groot.REPLACES}
+        so_far |= {name for key in asked if key in groot.REPLACES for name in groot.REPLACES[key]}
         if "max_seeds" in asked:
             at_most, seeds = asked["max_seeds"], {}
         for step, settings in (asked.get("steps") or {}).items():

@@ -1,4 +1,7 @@
-"""Ghost in the place of a diffusion transformer: the teacher, the decoder distilled from it, and what both cost."""
+"""Ghost in the place of a diffusion transformer: the teacher, the decoder distilled from it, and what both cost.
+
+With GR00T N1.5 the experiment `dit` is the fine-tuning of GR00T's own head (ghost.study.groot).
+"""
 
 from typing import Any
 
@@ -11,7 +14,8 @@ from ghost.study.tables import Column, Row, Text, indented, tabulated
 
 ATTENTION = {"layers": 16, "heads": 32, "d_head": 48, "vl_layers": 4, "vl_heads": 32}
 EMBODIMENT = {"embodiments": 32, "embodiment": 31}
-DIT_SIZES = {**ATTENTION, "hidden": 1024, **EMBODIMENT, "future_tokens": 32, "positions": 1024, "dropout": 0.2}
+FLOW = {"euler_steps": 4}
+DIT_SIZES = {**ATTENTION, "hidden": 1024, **EMBODIMENT, "future_tokens": 32, "positions": 1024, **FLOW, "dropout": 0.2}
 # 15,000 steps of 4 samples, accumulated over 2, at 5e-5: 150 passes over the 800 timesteps
 DIT_TRAINING = {**TRAINING, "split": "episode", "epochs": 150, "batch_size": 8, "learning_rate": 5e-5}
 DIT = training("dit", "dit", {**DIT_TRAINING, **DIT_SIZES}, SEEDS[:1])
@@ -64,7 +68,8 @@ ARTEFACTS = (
         ),
         more=(
             *settings(FEATURES, ("train_episodes", "train_timesteps", "test_timesteps")),
-            *settings("dit", ("epochs", "batch_size", "learning_rate"), "DiT/"),
+            *settings(DIT.name, ("batch_size", "learning_rate"), "DiT/"),
+            mean(DIT.name, "updates", "train", ".0f", name="DiT/updates"),
         ),
         named="{column}/{row}",
     ),

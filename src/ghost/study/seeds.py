@@ -8,7 +8,7 @@ from ghost.study.declarations import Experiment
 
 SEEDS = (42, 123, 999, 7, 2024, 314, 555, 1337, 8888, 31415)  # the article's appendix A
 AS_TRAINED: tuple[int, ...] = ()  # an experiment without seeds of its own has those that its trainings share
-TRAININGS = ("train", "train_agent")  # steps
+TRAININGS = ("train", "train_agent", "finetune")  # steps
 Wanted = int | tuple[int, ...]  # how many, or which
 
 

@@ -227,6 +227,7 @@ class Fit:
             *(Measured("train", f"{name}_loss", self.curves[name][best], n) for name in used),
             Measured("train", "samples", n),
             Measured("train", "epochs", self.epochs_run),
+            Measured("train", "updates", self.steps[0].item()),
             Measured("train", "kept_epoch", best + 1),
             Measured("model", "parameters", sum(p.numel() for p in self.parameters)),
         ]
