@@ -8,8 +8,9 @@ from groot_experiments import FINETUNING, finetune_experiment
 from safetensors.numpy import load_file
 
 from ghost.backbones import finetuning
-from ghost.backbones.finetuning import STATE, FineTuning, Fit, schedule
+from ghost.backbones.finetuning import STATE, FineTuning, Fit, Steps, schedule
 from ghost.backbones.groot import Groot
+from ghost.data.sampling import open_demos
 from ghost.errors import GhostError
 from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
@@ -54,6 +55,22 @@ def test_the_record_says_what_the_run_came_from(demos, finetuned):
     loaded = Groot.load(finetuned.parent / "seed0/checkpoint", "new_embodiment")
     assert loaded.head.config.action_horizon == 17
     assert "tokenizer_assets_repo" not in (finetuned.parent / "seed0/checkpoint/config.json").read_text()
+
+
+def test_episodes_to_test_on_are_never_drawn(monkeypatch, tiny, demos):
+    """The head learns from the episodes on which decoders train, and from all of them."""
+    drawn, model = set(), Groot.load(tiny, "new_embodiment", horizon=17)
+    settings = FineTuning(**{**FINETUNING, "checkpoint": "", "cameras": ("head",), "batch_size": 64})
+
+    def seen(dataset, camera, episode, timestep):
+        drawn.update(episode.tolist())
+        return np.zeros((len(episode), 56, 56, 3), np.uint8)
+
+    monkeypatch.setattr(finetuning, "frames", seen)
+    steps = Steps(open_demos(open_runs(demos)[0]), settings.train_episodes)
+    for seed in range(3):
+        steps.batch(model, settings, np.random.default_rng(seed))
+    assert drawn == set(range(12))
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch, tiny, demos, finetuned):
