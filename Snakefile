@@ -28,6 +28,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{workflow.basedir}/sr
 try:
     place.check(Path(workflow.basedir))
     scale = settings.load(config, Path(workflow.basedir))
+    scale.check_places()
 except GhostError as error:
     raise WorkflowError(str(error)) from None
 

@@ -158,6 +158,7 @@ def declaration(name: str = "tiny", **changes: Any) -> dict[str, Any]:
         "modules": ["ghost.steps.simulate"],
         "scale": "smoke",
         "settings": {"epochs": 3, "widths": [8, 4]},
+        "places": {},
         "seeds": [7, 8],
         "needs": [],
         "reduced": {},

@@ -55,9 +55,11 @@ def declared(name: str, step: str, module: str, settings: dict, seeds: list[int]
     modules = [f"ghost.steps.{step}", module]
     alike = [experiment for experiment in KNOWN if (experiment.step, experiment.module) == (step, module)]
     stand_ins = [asdict(stand_in) for experiment in alike[:1] for stand_in in experiment.stand_ins]
+    named = {source.setting: source.place(settings) for experiment in alike[:1] for source in experiment.places}
+    places = {setting: asdict(place) for setting, place in named.items() if place}
     return json.dumps(
         {"name": name, "step": step, "module": module, "modules": modules, "settings": settings, "seeds": seeds}
-        | {"needs": needs, "scale": "smoke", "reduced": {}, "stand_ins": stand_ins}
+        | {"needs": needs, "scale": "smoke", "reduced": {}, "stand_ins": stand_ins, "places": places}
     )
 
 

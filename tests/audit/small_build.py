@@ -58,6 +58,7 @@ def write_run(
         "module": module,
         "scale": config.scale,
         "settings": {"split": "sample"},
+        "outside": {},
         "seed": seed,
         "reduced": {name: {"here": value, "paper": 8 * value} for name, value in SMALLER.items()},
         "stand_ins": ["GR00T N1.5 backbone", "dual-arm data set"],

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_build import OFFLINE, SEEDS, small_build, write_run
+from small_build import OFFLINE, ROOT, SEEDS, small_build, write_run
 
 from ghost.audit.verify import verify
 from ghost.files import hashes, read_json, write_json
+from ghost.study.builds import load
 
 RECORD = "data/smoke/runs/cvae_offline/seed42/run.json"
 USED = ("dual_arm_features/seed0", "cvae/seed42")
@@ -26,9 +27,9 @@ def evaluate(config, **changed) -> None:
     write_run(config, "cvae_offline", 42, "evaluate", OFFLINE, {("all", "mse"): 0.1}, USED, **changed)
 
 
-def said(config) -> list[str]:
+def said(config, record=RECORD) -> list[str]:
     """Problems of that run, but for its code, environment, commit and marks, which are made up."""
-    found = [problem for problem in verify(config, ("runs",)) if problem.where == RECORD and problem.kind != "marks"]
+    found = [problem for problem in verify(config, ("runs",)) if problem.where == record and problem.kind != "marks"]
     made_up = ("is stale: its code", "is stale: its environment", "names the commit")
     return [f"{problem.kind}: {problem.says}" for problem in found if not problem.says.startswith(made_up)]
 
@@ -70,6 +71,50 @@ def test_a_plain_file_that_changed_or_is_gone(config, tmp_path):
     assert found.startswith("inputs: is stale: read.csv has changed since (was ")
     read.unlink()
     assert said(config) == ["inputs: its input read.csv is gone"]
+
+
+@pytest.fixture
+def recorded(config, tmp_path):
+    """A build whose demonstrations come from a folder, and the run that was made from it."""
+    (tmp_path / "set/meta").mkdir(parents=True)
+    (tmp_path / "set/meta/info.json").write_text("{}")
+    config = load({"scale": "smoke", "demos": str(tmp_path / "set")}, ROOT)
+    settings, outside = {"path": str(tmp_path / "set")}, config.outside("dual_arm")
+    write_run(config, "dual_arm", 0, "make_demos", "ghost.data.recorded", {}, settings=settings, outside=outside)
+    return config
+
+
+DEMOS = "data/smoke/runs/dual_arm/seed0/run.json"
+
+
+def test_a_folder_from_outside_that_changed_in_place_is_named(recorded, tmp_path):
+    assert said(recorded, DEMOS) == []
+    (tmp_path / "set/meta/info.json").write_text("[]")
+    expected = f"inputs: is stale: the content of dual_arm.path, {tmp_path}/set, has changed since"
+    assert said(recorded, DEMOS) == [expected]
+    (problem,) = [each for each in verify(recorded, ("runs",)) if "dual_arm.path" in each.says]
+    assert problem.remake == recorded.manifest("dual_arm")
+
+
+def test_the_same_folder_elsewhere_is_no_problem_and_a_missing_one_removes_nothing(recorded, tmp_path):
+    (tmp_path / "set").rename(tmp_path / "moved")
+    expected = f"inputs: dual_arm.path: there is no folder '{tmp_path}/set' here to compare with"
+    assert said(recorded, DEMOS) == [expected]
+    (problem,) = [each for each in verify(recorded, ("runs",)) if "dual_arm.path" in each.says]
+    assert problem.remake is None  # somewhere else it may be there
+    assert said(load({"scale": "smoke", "demos": str(tmp_path / "moved")}, ROOT), DEMOS) == []
+
+
+def test_an_environment_that_was_another_one_is_named(config, tmp_path):
+    (tmp_path / "requirements.lock").write_text("numpy==0.1\n")
+    differs = {"lock": "requirements.lock", "packages_sha256": "2" * 64, "differs": ["numpy 0.2 (lock: 0.1)"]}
+    evaluate(config, environment=differs)
+    found = {(problem.where, problem.says) for problem in verify(config, ("runs",))}
+    assert (RECORD, "is stale: its environment differed from requirements.lock: numpy 0.2 (lock: 0.1)") in found
+    changed = "is stale: its environment was another one; requirements.lock has changed since"
+    assert (RECORD.replace("seed42", "seed123"), changed) in found
+    (installed,) = [says for where, says in found if where == "requirements.lock"]
+    assert installed.startswith("is not what is installed: numpy ")
 
 
 def test_another_step_module_or_setting(config):

@@ -14,6 +14,7 @@ from ghost.errors import GhostError
 from ghost.files import sha256
 from ghost.libero import assets
 from ghost.libero.things import THINGS
+from ghost.runs.outside import Place
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -33,7 +34,6 @@ def test_a_path_comes_first_and_records_have_its_hash(tree, monkeypatch):
     assert (found.folder, found.primitive) == (tree.resolve(), False)
     before = found.facts["libero_assets"]
     (tree / THINGS[0].path).write_text("another mesh")
-    assets.tree_hash.cache_clear()
     assert len(before) == 64
     assert assets.find_assets().facts["libero_assets"] != before
 
@@ -105,7 +105,7 @@ def test_the_hub_is_asked_once_and_its_absence_is_one_line(tree, tmp_path_factor
         done = in_another_process(endpoint, cache)
         assert done.returncode == 0, done.stderr
         folder, found = done.stdout.split()
-        assert found == assets.tree_hash(tree)
+        assert found == Place(str(tree)).content()
         assert Path(folder).is_relative_to(cache)
         server.shutdown()
     assert in_another_process(endpoint, cache).stdout == done.stdout  # without the hub, from the cache

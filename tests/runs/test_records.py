@@ -1,5 +1,6 @@
 import hashlib
 import json
+import platform
 import re
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_record_says_what_where_and_from_which_bytes(tiny_manifest):
     assert record["settings"] == {"epochs": 3, "widths": [8, 4]}
     assert "ghost/steps/simulate.py" in record["code"]["files"]
     assert re.fullmatch("[0-9a-f]{64}", record["lock_sha256"])
-    assert record["versions"]["torch"].startswith("2.13.0")
+    assert record["versions"] == {"python": platform.python_version()}  # no package that a record shows was used
     assert record["host"]
     assert record["peak_memory_mb"] > 1
     rows = tiny_manifest.parent / "seed7/measured.csv"

@@ -197,6 +197,52 @@ def test_another_backbone_changes_the_features_and_the_diffusion_transformer(roo
     assert "dit" not in groot.experiment("latency").settings["decoders"]  # the head itself is timed
 
 
+def test_the_folders_that_experiments_read_are_known(root, tmp_path):
+    asked = {"backbone": "groot", "groot": {"checkpoint": str(tmp_path)}, "demos": str(tmp_path)}
+    loaded = config.load({**asked, "libero_assets": str(tmp_path)}, root)
+    loaded.check_places()
+    assert {e.name: sorted(loaded.places(e.name)) for e in loaded.experiments if loaded.places(e.name)} == {
+        "dual_arm": ["path"],
+        "groot": ["checkpoint"],
+        **{e.name: ["libero_assets"] for e in loaded.experiments if loaded.in_libero(e.name)},
+    }
+    before = {e.name: loaded.outside(e.name) for e in loaded.experiments}
+    (tmp_path / "model.safetensors").write_text("")
+    now = config.load({**asked, "libero_assets": str(tmp_path)}, root)
+    changed = {e.name for e in now.experiments if now.outside(e.name) != before[e.name]}
+    assert changed == {"dual_arm", "groot", *(e.name for e in now.experiments if now.in_libero(e.name))}
+    hub = {"checkpoint": "nvidia/GR00T-N1.5-3B", "revision": "0" * 40, "processor": "lerobot/eagle"}
+    named = config.load({"backbone": "groot", "groot": {**hub, "processor_revision": "1" * 40}}, root)
+    named.check_places()
+    assert not any(named.places(e.name) for e in named.experiments)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"demos": "/nope"}, "dual_arm.path: there is no folder '/nope'"),
+        ({"demos": "nope/nope"}, "dual_arm.path: there is no folder 'nope/nope'"),
+        ({"libero_assets": "/nope"}, "libero_assets: there is no folder '/nope'"),
+        ({"backbone": "groot"}, "groot.checkpoint: .*as a name on the hub it needs groot.revision"),
+        ({"backbone": "groot", "groot": {"checkpoint": "/nope"}}, "groot.checkpoint: there is no folder '/nope'"),
+    ],
+)
+def test_a_missing_folder_is_refused_before_anything_runs(root, asked, message):
+    loaded = config.load(asked, root)  # what reads a finished build does not need it
+    loaded.declaration("dual_arm")
+    with pytest.raises(GhostError, match=message):
+        loaded.check_places()
+
+
+def test_a_build_adds_to_the_keys_of_groot_and_may_be_camera_ready(lab):
+    (lab / "config/tiny.yaml").write_text("extends: mylab\ngroot: {checkpoint: /w}\ncamera_ready: true\n")
+    made = config.load({"scale": "tiny", "groot": {"python": "/g/python"}})
+    assert made.experiment("groot").settings["checkpoint"] == "/w"
+    assert made.groot_python == "/g/python"
+    assert made.camera_ready
+    assert not config.load({"scale": "tiny", "camera_ready": "false"}).camera_ready
+
+
 def test_groots_fine_tuning_is_the_papers(root):
     settings = config.load({"backbone": "groot", "scale": "paper"}, root).experiment("dit").settings
     recipe = {"steps": 15000, "learning_rate": 5e-5, "batch_size": 4, "accumulation": 2, "euler_steps": 4}

@@ -55,6 +55,7 @@ for step in sorted({row.step for row in scale.experiments}):
             needs=lambda wildcards, input: " ".join(["--needs", *input.needs]) if input.needs else "",
             reads=lambda wildcards, input: " ".join(["--reads", *input.reads]) if input.reads else "",
             code=lambda wildcards: code_hash(*scale.experiment(wildcards.experiment).modules, science=True),
+            outside=lambda wildcards: canonical(scale.outside(wildcards.experiment)),
             # another lock is another environment
             locks=lambda wildcards: [
                 sha256(Path(workflow.basedir) / lock) for lock in scale.locks(wildcards.experiment)

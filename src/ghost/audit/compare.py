@@ -80,7 +80,7 @@ def _unlike(name: str, a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     ]
     said += [
         f"{key}: {a.get(key)} and {b.get(key)}"
-        for key in ("stand_ins", "lock_sha256", "host", "commit")
+        for key in ("stand_ins", "outside", "lock_sha256", "versions", "host", "commit")
         if a.get(key) != b.get(key)
     ]
     ours, theirs = a["code"]["files"], b["code"]["files"]

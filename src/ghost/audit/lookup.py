@@ -16,6 +16,7 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
 from ghost.report.appendix import sides, unpaired
 from ghost.runs.code import file_hash, module_path
+from ghost.runs.environment import shortened
 from ghost.runs.records import Run
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
@@ -203,10 +204,20 @@ def _facts(record: Record) -> dict[str, str]:
         "step": f"{record['step']} with {record['module']}",
         "reduced": _reduced(record),
         "stand-ins": ", ".join(record["stand_ins"]),
+        "outside": ", ".join(f"{name} {sha256[:16]}" for name, sha256 in record["outside"].items()),
         "code": f"{code['sha256'][:16]}, {len(code['files'])} files; lock {record['lock_sha256'][:16]}",
+        "packages": _packages(record),
         "commit": f"{commit} with changes" if record["dirty_sha256"] else commit,
         "machine": f"{record['host']}, {record['cpu']}, {gpus}{job}",
     }
+
+
+def _packages(record: Record) -> str:
+    """The versions of what the run used, and where its environment was not that of its lock."""
+    environment = record.get("environment", {})
+    used = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    differs = environment.get("differs")
+    return f"{used}; not those of {environment['lock']}: {shortened(differs)}" if differs else used
 
 
 def _reduced(record: Record) -> str:

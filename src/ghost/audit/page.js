@@ -129,6 +129,8 @@ function show(cell) {
     field(more, "command", code(run.command.join(" ")));
     field(more, "inputs", ...Object.entries(run.inputs).flatMap(([name, digest]) => [code(`${name} ${digest}`), " "]));
     field(more, "outputs", ...Object.entries(run.outputs).flatMap(([name, digest]) => [code(`${name} ${digest}`), " "]));
+    field(more, "outside", ...Object.entries(run.outside).flatMap(([name, digest]) => [code(`${name} ${digest.slice(0, 16)}`), " "]));
+    field(more, "packages", Object.entries(run.versions).map((entry) => entry.join(" ")).join(", "));
     field(more, "code", code(run.code), ` at ${run.commit ?? "no commit"}${run.dirty_sha256 ? " with changes" : ""}`);
     field(more, "device", `${device(run)} on ${run.host}, ${run.wall_s} s`);
     field(more, "all of it", make("a", { href: `#${id}` }, "this run's record"));

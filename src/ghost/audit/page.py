@@ -28,8 +28,8 @@ HERE = Path(__file__).parent
 Cell = dict[str, Any]
 OF_CELLS = ("id", "shown", "unit", "estimator", "experiment", "against", "condition", "metric", "interval", "n", "runs")
 OF_RUNS = (  # fields of a record
-    *("experiment", "settings", "reduced", "stand_ins", "commit", "dirty_sha256", "start", "wall_s", "peak_memory_mb"),
-    *("host", "cpu", "gpus", "slurm_job_id", "command", "versions"),
+    *("experiment", "settings", "outside", "reduced", "stand_ins", "commit", "dirty_sha256", "start", "wall_s"),
+    *("peak_memory_mb", "host", "cpu", "gpus", "slurm_job_id", "command", "versions"),
 )
 PNG = "data:image/png;base64,"
 NO_POINTS = ("setting", "series", "module", "runs")  # estimators that take no single value from a run

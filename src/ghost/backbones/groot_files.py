@@ -1,10 +1,8 @@
 """The files of a GR00T N1.5 checkpoint and of Eagle's processor: finding, checking, reading and hashing them."""
 
-import hashlib
 import importlib
-import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,13 @@ from safetensors import SafetensorError, safe_open
 
 from ghost.backbones.groot_environment import attention
 from ghost.errors import GhostError
-from ghost.files import read_json, sha256, write_json
+from ghost.files import read_json, write_json
 from ghost.forms import require
+from ghost.runs.outside import is_on_hub
 
 CHECKPOINT = "checkpoint"  # its folder in a run of ghost.steps.finetune
 EAGLE = "eagle"  # the processor's folder in the checkpoint's folder
+WEIGHTS = ("config.json", "*.safetensors")  # and the configuration
 ASSETS = (  # the processor's files; its code is lerobot's own
     "added_tokens.json",
     "chat_template.json",
@@ -31,22 +31,13 @@ ASSETS = (  # the processor's files; its code is lerobot's own
 )
 SIZE = range(1, 10**6)
 CONFIG = {"backbone_cfg": dict, "action_head_cfg": dict, "action_horizon": SIZE, "action_dim": SIZE}
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def find_files(name: str, revision: str, what: str) -> Path:
     """The folder of a checkpoint or processor: a local folder, or a repository of the hub at a pinned commit."""
-    if Path(name).is_dir():
+    key = "revision" if what == "checkpoint" else f"{what}_revision"
+    if not is_on_hub(name, revision, f"groot.{what}", f"groot.{key}"):
         return Path(name).resolve()
-    if not HUB_ID.fullmatch(name):
-        raise GhostError(f"groot.{what}: there is no folder {name!r}")
-    if not COMMIT.fullmatch(revision):
-        key = "revision" if what == "checkpoint" else f"{what}_revision"
-        raise GhostError(
-            f"groot.{what}: there is no folder {name!r}; as a name on the hub it needs groot.{key}, a commit (40 hex"
-            f" digits), got {revision!r}"
-        )
     hub = importlib.import_module("huggingface_hub")
     try:
         patterns = ["*.json", "*.txt", "*.safetensors"]
@@ -91,12 +82,6 @@ def check_weights(folder: Path, model: Any) -> None:
     missing = sorted(name for name in set(model.state_dict()) - stored if not name.endswith("lm_head.weight"))
     if missing:
         raise GhostError(f"{folder} lacks {len(missing)} of the weights, {missing[0]} among them")
-
-
-def files_hash(folder: Path, names: Iterable[str]) -> str:
-    """One hash over files of a folder, by name and content."""
-    listing = "".join(f"{name} {sha256(folder / name)}\n" for name in sorted(names))
-    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def read_config(folder: Path, horizon: int | None = None, euler_steps: int | None = None) -> dict[str, Any]:

@@ -7,21 +7,20 @@ user's cache folder. Records say which were used: the primitives are a stand-in,
 hash.
 """
 
-import hashlib
 import os
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from ghost.errors import GhostError
-from ghost.files import cache_folder, sha256
+from ghost.files import cache_folder
 from ghost.libero.primitives import write_primitives
 from ghost.libero.things import THINGS
 from ghost.runs.code import code_hash
+from ghost.runs.outside import HUB, Place
 
 VARIABLE = "GHOST_LIBERO_ASSETS"
-HUB, ON_HUB = "hub", "lerobot/libero-assets"
+ON_HUB = "lerobot/libero-assets"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Assets:
     @property
     def facts(self) -> dict[str, str]:
         """For the records. The primitives come from our code, whose hash is recorded anyway."""
-        return {"libero_assets": "primitives" if self.primitive else tree_hash(self.folder)}
+        return {"libero_assets": "primitives" if self.primitive else Place(str(self.folder)).content()}
 
 
 def find_assets() -> Assets:
@@ -68,14 +67,6 @@ def primitive_assets() -> Assets:
         write_primitives(folder)
         (folder / "complete").touch()
     return Assets(folder, primitive=True)
-
-
-@cache
-def tree_hash(folder: Path) -> str:
-    """The hash of the names and bytes of all files below."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{path.relative_to(folder).as_posix()} {sha256(path)}" for path in files]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def package_folder() -> Path:

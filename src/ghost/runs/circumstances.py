@@ -8,16 +8,21 @@ import resource
 import shutil
 import subprocess
 import sys
-from importlib import metadata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ghost.runs.code import ROOT
+from ghost.runs.code import ROOT, libraries
+from ghost.runs.environment import environment, installed
 
-VERSIONS = ("numpy", "scipy", "torch", "snakemake", "lerobot", "transformers")  # shown; the lock's hash pins the rest
+# Packages whose versions a record shows, by the names that they are imported under; the lock pins the rest.
+SHOWN = ("numpy", "scipy", "torch", "mujoco", "robosuite", "metaworld", "lerobot", "transformers")
+VERSIONS = {name: name for name in SHOWN} | {"libero": "hf-libero"}
 
 
-def circumstances() -> dict[str, Any]:
+def circumstances(modules: Sequence[str], lock: Path) -> dict[str, Any]:
+    """What a record says of the machine and the environment. `modules` are those whose code the run executed."""
+    used, there = libraries(*modules), installed()
     diff = _git("diff", "HEAD", "--", ".")
     return {
         "commit": _git("rev-parse", "HEAD"),
@@ -33,16 +38,10 @@ def circumstances() -> dict[str, Any]:
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "versions": {
             "python": platform.python_version(),
-            **{name: version for name in VERSIONS if (version := _version(name))},
+            **{name: there[name] for module, name in VERSIONS.items() if module in used and name in there},
         },
+        "environment": environment(lock),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:  # an environment of its own has other packages
-        return None
 
 
 def _git(*arguments: str) -> str | None:

@@ -18,7 +18,7 @@ from ghost.errors import GhostError
 from ghost.files import cache_folder, write_json
 
 ROOT = Path(__file__).parents[1]  # src/ghost
-FACTS = 1  # raise it when `_facts` finds something else in the same file
+FACTS = 2  # raise it when `_facts` finds something else in the same file
 STUDY = "ghost.study"
 BOOKKEEPING = "ghost.runs"
 
@@ -34,7 +34,7 @@ def module_path(module: str) -> Path | None:
 
 @cache
 def _facts(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The hash of a file's syntax tree without docstrings, and the modules of ours that it imports.
+    """The hash of a file's syntax tree without docstrings, and the modules that it imports, also inside functions.
 
     Parsing all of our files takes a second or two, so the answer is kept in the user's cache, by the file's content.
     """
@@ -56,17 +56,26 @@ def _facts(path: Path) -> tuple[str, tuple[str, ...]]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    ours = sorted(name for name in found if name.split(".")[0] == "ghost")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
+            found |= {str(name.value) for name in node.args if isinstance(name, ast.Constant)}
+    named = sorted(found)
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
     with suppress(OSError):  # a cache that cannot be written is none
-        write_json(kept, {"sha256": digest, "imports": ours})
-    return digest, tuple(ours)
+        write_json(kept, {"sha256": digest, "imports": named})
+    return digest, tuple(named)
 
 
 @cache
 def imports(path: Path) -> frozenset[str]:
     """Modules of ours that a file names in an import, at the top or inside a function."""
     return frozenset(name for name in _facts(path)[1] if module_path(name) and not _below(name, STUDY))
+
+
+@cache
+def libraries(*modules: str) -> frozenset[str]:
+    """The packages of others that the modules import, directly or not, by the names that they are imported under."""
+    named = {name.split(".")[0] for path in sources(*modules, science=True) for name in _facts(path)[1]}
+    return frozenset(named - {"ghost"})
 
 
 @cache

@@ -28,7 +28,9 @@ from ghost.errors import GhostError, exit_on_error
 from ghost.files import confined, hashes, link, read_json, sha256, tidy, write_json, write_text
 from ghost.runs.circumstances import circumstances
 from ghost.runs.code import ROOT, code_hash, file_hash, module_path, sources
+from ghost.runs.environment import lock_sha256
 from ghost.runs.marks import StandIn, marks
+from ghost.runs.outside import Place
 from ghost.runs.progress import Progress
 from ghost.runs.records import LOCK, RECORD, UNITS, Run, check_record, digest, identity, open_runs
 from ghost.runs.settings import read_settings
@@ -36,7 +38,9 @@ from ghost.runs.units import ENTRY, Kept, Made, Store, address_of, run_all, work
 
 UNIT = ("unit", "address", "start", "wall_s")  # when each unit of a run was done
 DERIVED = ("run_id", "stand_ins", "reduced", "outputs", "sha256")  # fields of a record that follow from others
-DECLARED = ("name", "step", "module", "modules", "scale", "settings", "seeds", "needs", "reduced", "stand_ins")
+DECLARED = (
+    *("name", "step", "module", "modules", "scale", "settings", "places", "seeds", "needs", "reduced", "stand_ins"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Job:
     modules: list[str]  # entry modules of its code
     scale: str
     settings: Mapping[str, Any]
+    places: Mapping[str, Place]  # folders from outside that it reads, by the setting that names each
     seeds: list[int]
     reduced: Mapping[str, Any]  # settings that are smaller than the paper's
     stand_ins: list[StandIn]
@@ -73,6 +78,7 @@ class Job:
             "module": importlib.import_module(given["module"]),
             "needs": [open_runs(path) for path in needs],
             "stand_ins": [StandIn(**each) for each in given["stand_ins"]],
+            "places": {name: Place(each["folder"], tuple(each["files"])) for name, each in given["places"].items()},
         }
         return cls(**{key: given[key] for key in DECLARED}, reads=tuple(reads), folder=out.parent)
 
@@ -199,6 +205,7 @@ class Driver:
             "module": job.module.__name__,
             "scale": job.scale,
             "settings": dict(job.settings),
+            "outside": {name: place.content() for name, place in job.places.items()},
             "seed": seed,
             "inputs": inputs | {str(path): hashes(path) for path in job.reads},
             "code": {
@@ -208,7 +215,7 @@ class Driver:
                     for path in sources(*job.modules, science=True)
                 },
             },
-            "lock_sha256": sha256(self.plan.lock),
+            "lock_sha256": lock_sha256(self.plan.lock),
             "facts": dict(self.plan.facts),
         }
 
@@ -273,7 +280,7 @@ class Driver:
             units = [
                 (name, kept.address, kept.start, str(kept.wall_s)) for name, kept in zip(split.items, made, strict=True)
             ]
-        value = {"circumstances": circumstances(), "units": units}
+        value = {"circumstances": circumstances(self.job.modules, self.plan.lock), "units": units}
         return Made(value, write_outcome(folder, outcome), outcome.hashes)
 
     def do_items(self, split: Split, record: Mapping[str, Any], items: Mapping[str, Any]) -> list[Kept]:

@@ -14,9 +14,13 @@ output that Snakemake knows. It is small, and it changes when and only when a re
 it when they are opened.
 
 The run id is the address of what determines the result: experiment, step, module, settings, seed, the content of the
-inputs, code, environment and, where weights or assets come from elsewhere, their hashes (`facts`). Host, times and
+inputs, code, environment and, where weights or assets come from elsewhere, their hashes (`facts`). Of a setting that
+names a folder outside of the project the content of the folder counts (`outside`), not its path. Host, times and
 outputs are not part of it, so the same run has the same id on a laptop and on a cluster. How many other seeds there are
 is not part of it either. The record's own sha256 is over all of its fields, host and times included.
+
+The environment is that which really ran: `lock_sha256` is the lock's only if its packages were installed, see
+ghost.runs.environment.
 """
 
 import hashlib
@@ -38,14 +42,16 @@ from ghost.runs.units import address_of
 
 LOCK = ROOT.parents[1] / "requirements.lock"
 IDENTITY = ("experiment", "step", "module", "settings", "seed", "inputs", "code", "lock_sha256", "facts")
-FIELDS = (*IDENTITY, "scale", "reduced", "stand_ins", "run_id", "outputs", "host", "start", "command", "sha256")
+FIELDS = (
+    *(*IDENTITY, "outside", "scale", "reduced", "stand_ins", "run_id", "outputs", "host", "start", "command", "sha256"),
+)
 MANIFEST, RECORD, UNITS = "manifest.json", "run.json", "units.csv"
 DIFFERS = "is not the file that its manifest lists (sha256 differs); run the step again"
 RUN_ID = re.compile(r"[0-9a-f]{16}")
 LISTED = {"runs": [{"run_id": RUN_ID, "seed": COUNT, "files": {NAME: SHA256}}]}  # the form of a manifest
 RECORDED = {  # the form of a record
     **dict.fromkeys(("experiment", "step", "module", "lock_sha256", "scale", "start"), str),
-    **{"settings": dict, "facts": dict, "reduced": {str: {"here": object, "paper": object}}},
+    **{"settings": dict, "outside": {str: SHA256}, "facts": dict, "reduced": {str: {"here": object, "paper": object}}},
     **{"inputs": {str: dict}, "outputs": {NAME: dict}, "code": {"sha256": str, "files": {str: dict}}},
     **{"seed": COUNT, "run_id": RUN_ID, "sha256": SHA256, "stand_ins": [str], "command": [str]},
     **{"gpus": [{"model": str, "uuid": str}]},
@@ -56,10 +62,11 @@ RECORDED = {  # the form of a record
 
 
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What determines a run. Of inputs and code the content counts, not the names of runs and files behind it."""
+    """What determines a run. Of inputs, folders and code the content counts, not the names of what is behind it."""
     chosen = {key: record[key] for key in IDENTITY}
+    settings = {key: record["outside"].get(key, value) for key, value in record["settings"].items()}
     inputs = {name: entry["sha256"] for name, entry in record["inputs"].items()}
-    return {**chosen, "inputs": inputs, "code": record["code"]["sha256"]}
+    return {**chosen, "settings": settings, "inputs": inputs, "code": record["code"]["sha256"]}
 
 
 def digest(record: Mapping[str, Any]) -> str:

@@ -14,10 +14,11 @@ import torch
 from ghost.backbones.finetuning import STATE, FineTuning, Fit, save
 from ghost.backbones.groot import Groot
 from ghost.backbones.groot_environment import lock
-from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, check_files, files_hash, find_files
+from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, WEIGHTS, check_files, find_files
 from ghost.data.results import Measured, Outcome
 from ghost.data.sampling import open_demos
 from ghost.runs.driver import Job, Plan, Unit, main
+from ghost.runs.outside import Place
 from ghost.runs.progress import Progress
 
 
@@ -53,21 +54,14 @@ def finetune(job: Job) -> Plan:
 
 
 def _facts(settings: FineTuning, source: Path, processor: Path) -> dict[str, Any]:
-    """Which weights and processor the run starts from."""
-    weights = [path.name for path in (*source.glob("*.safetensors"), source / "config.json")]
-    used = {
-        "checkpoint": (settings.checkpoint, settings.revision, files_hash(source, weights)),
-        "processor": (settings.processor or EAGLE, settings.processor_revision, files_hash(processor, ASSETS)),
-    }
+    """Which weights and processor the run starts from: of folders the content, of repositories of the hub the name."""
+    weights = (settings.checkpoint, settings.revision)
+    own = (settings.processor, settings.processor_revision) if settings.processor else weights
+    used = {"checkpoint": (*weights, Place(str(source), WEIGHTS)), "processor": (*own, Place(str(processor), ASSETS))}
     return {
-        what: {"name": _name(place), "revision": revision, "sha256": known}
-        for what, (place, revision, known) in used.items()
+        what: {"sha256": place.content()} | ({} if Path(name).is_dir() else {"name": name, "revision": revision})
+        for what, (name, revision, place) in used.items()
     }
-
-
-def _name(place: str) -> str:
-    """A name on the hub, or the name of a folder without its path, which differs between machines."""
-    return Path(place).name if Path(place).is_dir() else place
 
 
 if __name__ == "__main__":

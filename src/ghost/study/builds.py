@@ -11,9 +11,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import jsonschema
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import parse_yaml, read_json, read_yaml, write_json
 from ghost.forms import has_form, shortened
+from ghost.runs.outside import HUB, Place
 from ghost.study import DECLARED, EXPERIMENTS, groot
 from ghost.study.declarations import Experiment
 from ghost.study.seeds import Wanted, resolved
@@ -32,6 +33,7 @@ EXTENDS = "extends"
 HOW = ("scale", "workers", "feature_jobs", "camera_ready")  # keys that say how to build, not what
 NAME = re.compile(r"[a-z0-9_]+")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
+LOCK = Path("requirements.lock")
 GROOT_LOCKS = (Path("workflow/envs/groot.lock"), Path("workflow/envs/groot-cpu.lock"))
 SEED = range(2**32)
 MOST_SEEDS = 1000
@@ -112,7 +114,7 @@ class Config:
 
     def locks(self, name: str) -> tuple[Path, ...]:
         """The files that pin the packages of an experiment's environment: GR00T's has one for GPUs, one for CPUs."""
-        return GROOT_LOCKS if self.in_groot(name) else (Path("requirements.lock"),)
+        return GROOT_LOCKS if self.in_groot(name) else (LOCK,)
 
     def python(self, name: str) -> list[str]:
         """The interpreter of an experiment."""
@@ -121,6 +123,31 @@ class Config:
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
         return {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+
+    def places(self, name: str) -> dict[str, Place]:
+        """The folders from outside that an experiment reads, by the setting that names each."""
+        experiment = self.experiment(name)
+        found = {source.setting: source.place(experiment.settings) for source in experiment.places}
+        if self.libero_assets not in ("", HUB) and self.in_libero(name):
+            found["libero_assets"] = Place(self.libero_assets)
+        return {setting: place for setting, place in found.items() if place}
+
+    def outside(self, name: str) -> dict[str, str]:
+        """The content of these folders."""
+        return {setting: self._content(place) for setting, place in self.places(name).items()}
+
+    def check_places(self) -> None:
+        """Refuse folders that are missing, before anything runs."""
+        for experiment in self.experiments:
+            for source in experiment.places:
+                source.check(experiment.name, experiment.settings)
+        if self.libero_assets not in ("", HUB) and not Path(self.libero_assets).is_dir():
+            raise GhostError(f"libero_assets: there is no folder {self.libero_assets!r}")
+
+    @cached_property
+    def _content(self) -> Callable[[Place], str]:
+        """Each folder is looked at once, also where many experiments read it."""
+        return cache(Place.content)
 
     def threads(self, name: str) -> int:
         """Cores that a job asks for. Episodes are independent: any number of workers gives the same results."""
@@ -149,6 +176,7 @@ class Config:
             "modules": list(here.modules),
             "scale": self.scale,
             "settings": dict(here.settings),
+            "places": {setting: dataclasses.asdict(place) for setting, place in self.places(name).items()},
             "seeds": list(here.seeds),
             "needs": list(here.needs),
             "reduced": reduced,
@@ -166,13 +194,13 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     if EXTENDS in overrides:
         raise GhostError(f"{COMMAND_LINE}: {EXTENDS} belongs into a file: config/<name>.yaml")
     chosen = {key: value for asked in sources.values() for key, value in asked.items()}
-    model = dict(chosen.get("groot") or {})
+    model = {key: value for asked in sources.values() for key, value in (asked.get("groot") or {}).items()}
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
     replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
     jobs, workers = int(chosen.get("feature_jobs", 1)), int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
-    ready = str(overrides.get("camera_ready", False)).lower() == "true"
+    ready = str(chosen.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
     paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
     return Config(scale, made, paper, backbone, python, jobs, workers, assets, ready, dict(overrides), paths)

@@ -11,6 +11,7 @@ from typing import Any
 from ghost.errors import GhostError, did_you_mean
 from ghost.runs.code import ROOT, module_path
 from ghost.runs.marks import StandIn
+from ghost.runs.outside import Source
 
 HELPERS = {str(Path(__file__).with_name(f"{name}.py")) for name in ("declarations", "cells", "tables")} | {"<string>"}
 
@@ -24,6 +25,7 @@ class Experiment:
     seeds: tuple[int, ...] = (0,)  # none: see ghost.study.seeds.AS_TRAINED
     needs: tuple[str, ...] = ()  # experiments whose runs are its inputs
     reads: tuple[str, ...] = ()  # files of the repository that it reads
+    places: tuple[Source, ...] = ()  # settings that name folders from outside
     uses: tuple[str, ...] = ()  # further modules whose code it runs: those of the decoders and backbones that it loads
     stand_ins: tuple[StandIn, ...] = ()  # what it stands in for
     timed: bool = False  # it measures time: no second run repeats it, and on one machine no job runs beside it

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ghost.runs.marks import StandIn
+from ghost.runs.outside import Source
 from ghost.study.declarations import Experiment
 from ghost.study.distillation import DIT, FLOW, LATENCY
 from ghost.study.offline import DATA, DATA_SET, DRAWN, FEATURES, RECORDED, TASKS
@@ -31,8 +32,17 @@ SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 17, **FLOW,
 # Appendix A has all but the share of the warm-up, which is lerobot's.
 UPDATES = {"steps": 15000, "batch_size": 4, "accumulation": 2, "learning_rate": 5e-5, "warmup_share": 0.05}
 WEIGHTS = StandIn("GR00T N1.5 weights", "head/parameters", real=1_068_806_144)  # of the published head
+# The files that are read: the weights, and the processor's beside them or in a folder of its own.
+PROCESSOR = ("*.json", "*.txt")
+FILES = ("config.json", "*.safetensors", *(f"eagle/{pattern}" for pattern in PROCESSOR))
+PLACES = (Source("checkpoint", FILES, "revision"), Source("processor", PROCESSOR, "processor_revision"))
 CHECKPOINT = Experiment(
-    DIT.name, "finetune", MODULE, {**SOURCE, **SAMPLES, **UPDATES}, DIT.seeds, needs=(DEMOS,), stand_ins=(WEIGHTS,)
+    *(DIT.name, "finetune", MODULE),
+    settings={**SOURCE, **SAMPLES, **UPDATES},
+    seeds=DIT.seeds,
+    needs=(DEMOS,),
+    places=PLACES,
+    stand_ins=(WEIGHTS,),
 )
 # A recorded data set is the article's if it has as many episodes, and all of its tasks.
 RECORDINGS = (
@@ -62,7 +72,11 @@ def replaced(
         own[DEMOS] = frozenset({"path"})
         settings: dict[str, Any] = {"path": demos}
         made[at[DEMOS]] = dataclasses.replace(
-            made[at[DEMOS]], module="ghost.data.recorded", settings=settings, stand_ins=RECORDINGS
+            made[at[DEMOS]],
+            module="ghost.data.recorded",
+            settings=settings,
+            places=(Source("path"),),
+            stand_ins=RECORDINGS,
         )
     if backbone == "groot":
         own |= {FEATURES: frozenset(GROOT), DIT.name: frozenset(CHECKPOINT.settings)}

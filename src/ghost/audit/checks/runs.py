@@ -3,14 +3,14 @@
 files      every file of a run is the one that its manifest lists
 records    the record is whole, unedited, and of the experiment and the seed of its folder
 seeds      every seed of the study is there
-inputs     the run was made from the runs and files that are there now, by the step, code, settings, environment and
-           commit that it names
+inputs     the run was made from the runs, files and folders from outside that are there now, by the step, code,
+           settings, environment and commit that it names
 marks      its stand-ins and its reduced settings are those that follow from study, build and inputs
 """
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,10 +20,12 @@ from typing import Any
 from ghost.audit.checks import Problem, attempt
 from ghost.files import canonical, confined, sha256
 from ghost.runs.code import code_hash
+from ghost.runs.environment import differences, packages_of, shortened
 from ghost.runs.marks import marks
+from ghost.runs.outside import Place
 from ghost.runs.progress import Progress
 from ghost.runs.records import Run, open_runs
-from ghost.study.builds import Config
+from ghost.study.builds import GROOT_LOCKS, LOCK, Config
 from ghost.study.declarations import Experiment
 
 Record = Mapping[str, Any]
@@ -37,6 +39,7 @@ class Runs:
     config: Config
     listed: dict[str, dict[int, Run]] = field(default_factory=dict)  # by experiment and seed
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)  # derived, by run id
+    contents: dict[Place, str] = field(default_factory=dict)  # of folders from outside, every file read
 
     def of(self, experiment: str) -> list[Run]:
         return list(self.listed.get(experiment, {}).values())
@@ -54,6 +57,7 @@ class Runs:
                 ]
             progress(number, total)
         yield from changed(files)
+        yield from check_environment(self.config)
 
     def _experiment(self, experiment: Experiment) -> Iterator[Problem]:
         manifest = self.config.manifest(experiment.name)
@@ -75,6 +79,7 @@ class Runs:
         wrong = misplaced(self.config, experiment, run, record)
         yield from (Problem("records", str(path), says, manifest) for says in wrong)
         yield from (Problem("inputs", str(path), says, manifest) for says in self._stale(experiment, record))
+        yield from self._outside(experiment, record, path)
         derived = self._derived(experiment, run, record)
         self.marks[run.run_id] = derived
         for key, expected in derived.items():
@@ -110,18 +115,33 @@ class Runs:
         made, declared = (record["step"], record["module"]), (experiment.step, experiment.module)
         if made != declared:
             yield f"is stale: made by {' with '.join(made)}, the study has {' with '.join(declared)}"
-        settings = dict(experiment.settings)
-        if canonical(record["settings"]) != canonical(settings):
-            keys = settings.keys() | record["settings"].keys()
-            differing = sorted(key for key in keys if record["settings"].get(key) != settings.get(key))
+        settings, made_with = dict(experiment.settings), record["settings"]
+        keys = (settings.keys() | made_with.keys()) - record["outside"].keys()  # of a folder the content counts
+        differing = sorted(key for key in keys if canonical(made_with.get(key)) != canonical(settings.get(key)))
+        if differing:
             yield f"is stale: {', '.join(differing)} changed in the study or the configuration"
         if record["code"]["sha256"] != code_hash(*experiment.modules, science=True):
             yield "is stale: its code has changed since"
         locks = self.config.locks(experiment.name)
         if record["lock_sha256"] not in [_sha256(lock.resolve()) for lock in locks]:
-            yield f"is stale: its environment was another one; {' or '.join(map(str, locks))} has changed since"
+            yield f"is stale: {_other_environment(record, locks)}"
         if record["commit"] and not _has_commit(record["commit"], Path.cwd()):
             yield f"names the commit {record['commit'][:12]}, which this repository does not have"
+
+    def _outside(self, experiment: Experiment, record: Record, path: Path) -> Iterator[Problem]:
+        """Folders from outside that are not as they were. Where one is not here, nothing is to be made anew."""
+        places = self.config.places(experiment.name)
+        for setting in sorted(places.keys() | record["outside"].keys()):
+            place, name = places.get(setting), f"{experiment.name}.{setting}"
+            if place is None or not place.there:
+                where = place.folder if place else experiment.settings.get(setting, "")
+                yield Problem("inputs", str(path), f"{name}: there is no folder {where!r} here to compare with")
+                continue
+            if place not in self.contents:
+                self.contents[place] = place.content(afresh=True)
+            if self.contents[place] != record["outside"].get(setting):
+                says = f"is stale: the content of {name}, {place.folder}, has changed since"
+                yield Problem("inputs", str(path), says, self.config.manifest(experiment.name))
 
     def _stale_run(self, name: str, entry: Mapping[str, str]) -> Iterator[str]:
         """Whether a run that was used, such as cvae/seed42, is still the one that its manifest lists."""
@@ -133,6 +153,25 @@ class Runs:
             yield f"is stale: it used run {entry['run_id']} of {name}, which is {run.run_id} now"
         elif run.content != entry["sha256"]:
             yield f"is stale: the files of {name} have changed since"
+
+
+def check_environment(config: Config) -> Iterator[Problem]:
+    """The environments of this machine, ours and GR00T's, where they differ from their locks."""
+    here: list[tuple[tuple[Path, ...], tuple[str, ...] | None]] = [((LOCK,), None)]
+    if config.backbone == "groot" and (theirs := packages_of(config.groot_python)):
+        here.append((GROOT_LOCKS, theirs))
+    for locks, folders in here:
+        found = {lock: differences(lock.resolve(), folders) for lock in locks if lock.is_file()}
+        if found and all(found.values()):
+            lock = min(found, key=lambda each: len(found[each]))
+            yield Problem("environment", str(lock), f"is not what is installed: {shortened(found[lock])}")
+
+
+def _other_environment(record: Record, locks: Sequence[Path]) -> str:
+    """Why the environment of a run is not that of the lock."""
+    if differing := record.get("environment", {}).get("differs"):
+        return f"its environment differed from {record['environment']['lock']}: {shortened(differing)}"
+    return f"its environment was another one; {' or '.join(map(str, locks))} has changed since"
 
 
 def misplaced(config: Config, experiment: Experiment, run: Run, record: Record) -> Iterator[str]:
