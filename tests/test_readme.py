@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import re
 import shlex
+import shutil
 import sys
 import types
 from dataclasses import replace
@@ -108,12 +109,17 @@ def test_its_ghost_commands_exist():
                 assert option[2:].replace("-", "_") in parameters, words
 
 
-def test_its_configurations_are_accepted():
+def test_its_configurations_are_accepted(tmp_path):
+    """Those of a lab's own build too, whose file a guide shows."""
+    for name in ("config", "workflow/schemas"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (own,) = [block for block in code("docs/build.md", "yaml") if "extends:" in block]
+    (tmp_path / "config/mylab.yaml").write_text(own)
     asked = [words[words.index("--config") + 1 :] for words in commands() if "--config" in words]
     assert len(asked) > 5
     for words in asked:
         given = dict(word.split("=", 1) for word in words if "=" in word)
-        assert builds.load({key: yaml.safe_load(value) for key, value in given.items()}, ROOT).experiments
+        assert builds.load({key: yaml.safe_load(value) for key, value in given.items()}, tmp_path).experiments
 
 
 def test_its_cells_artefacts_and_stages_exist():

@@ -151,8 +151,8 @@ def test_a_name_on_the_hub_stays_a_name(data, monkeypatch):
 
 def test_a_folder_that_must_be_there_is_never_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(GhostError, match=r"dual_arm\.path: there is no folder 'recordings/cups'"):
-        Source("path").check("dual_arm", {"path": "recordings/cups"})
+    with pytest.raises(GhostError, match=r"^demos: there is no folder 'recordings/cups'"):
+        Source("path", key="demos").check("dual_arm", {"path": "recordings/cups"})
 
 
 def test_a_run_knows_a_folder_by_its_content(data, tmp_path):

@@ -1,3 +1,4 @@
+import re
 import shutil
 
 import pytest
@@ -29,6 +30,20 @@ def test_episodes_in_libero_are_shared_where_a_scale_says_so(root):
     assert [loaded.threads(name) for name in names] == [3, 1, 3, 1]
     assert config.load({}, root).threads("libero_mlp_rollout") == 1
     assert str(loaded.pdf).startswith("data/closed_loop/")  # not over the project's own
+
+
+def test_the_papers_file_shows_every_key_that_a_lab_may_fill_in(lab, root):
+    """Its comments, as somebody would copy them, are a build."""
+    lines = (root / "config/paper.yaml").read_text().splitlines()
+    own = [line.removeprefix("#") for line in lines if re.match(r"#(\w|  \w)", line)]
+    (lab / "config/own.yaml").write_text("\n".join(own))
+    shown, schema = yaml.safe_load("\n".join(own)), yaml.safe_load((root / config.SCHEMA).read_text())["properties"]
+    assert shown.keys() == schema.keys() - {"scale"}
+    assert shown["groot"].keys() == schema["groot"]["properties"].keys()
+    loaded = config.load({"scale": "own"})
+    assert [path.stem for path in loaded.files] == ["paper", "own"]
+    assert (loaded.backbone, loaded.camera_ready, loaded.feature_jobs) == ("groot", True, 8)
+    assert loaded.experiment("dual_arm").settings == {"path": "/data/dual_arm"}
 
 
 def test_every_scale_file_loads(root):
@@ -220,8 +235,8 @@ def test_the_folders_that_experiments_read_are_known(root, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"demos": "/nope"}, "dual_arm.path: there is no folder '/nope'"),
-        ({"demos": "nope/nope"}, "dual_arm.path: there is no folder 'nope/nope'"),
+        ({"demos": "/nope"}, "^demos: there is no folder '/nope'"),
+        ({"demos": "nope/nope"}, "^demos: there is no folder 'nope/nope'"),
         ({"libero_assets": "/nope"}, "libero_assets: there is no folder '/nope'"),
         ({"backbone": "groot"}, "groot.checkpoint: .*as a name on the hub it needs groot.revision"),
         ({"backbone": "groot", "groot": {"checkpoint": "/nope"}}, "groot.checkpoint: there is no folder '/nope'"),

@@ -39,10 +39,11 @@ class Source:
     setting: str
     files: tuple[str, ...] = ()  # patterns of the files that count; none: all but hidden ones
     revision: str = ""  # the setting with the commit, where a name on the hub may stand instead of a folder
+    key: str = ""  # the key of a configuration that sets it; empty: <experiment>.<setting>
 
     def check(self, experiment: str, settings: Mapping[str, str]) -> None:
         """Refuse a folder that is missing, and a name on the hub without its commit."""
-        where, value = f"{experiment}.{self.setting}", settings[self.setting]
+        where, value = self.key or f"{experiment}.{self.setting}", settings[self.setting]
         if self.revision and value:
             is_on_hub(value, settings[self.revision], where, f"{experiment}.{self.revision}")
         elif not self.revision and not Path(value).is_dir():

@@ -75,7 +75,7 @@ def replaced(
             made[at[DEMOS]],
             module="ghost.data.recorded",
             settings=settings,
-            places=(Source("path"),),
+            places=(Source("path", key="demos"),),
             stand_ins=RECORDINGS,
         )
     if backbone == "groot":
