@@ -1,12 +1,15 @@
-"""`snakemake --config backbone=groot`: from a recorded data set and a tiny checkpoint to a table, with two jobs."""
+"""A lab's own build with GR00T: from recorded data and a tiny checkpoint to the report, and every question about it."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
+import zipfile
 
 import pytest
+import yaml
 from groot_experiments import CAMERAS
 
 from conftest import call, copy_project
@@ -17,7 +20,9 @@ from ghost.runs.records import open_runs
 
 pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
-TABLE = "data/smoke/paper/generated/tab_loss_ablation.tex"
+DATA = "data/mylab"
+LAB = ("--scale", "mylab")
+DEMOS, CHECKPOINT = "recordings/cups", "weights/tiny"
 SIZES = {
     "dual_arm_features": {
         "tokens": 8,
@@ -29,29 +34,49 @@ SIZES = {
         "test_timesteps": 6,
         "samples_per_shard": 16,
     },
-    "dit": {"steps": 2},
+    "groot": {"steps": 3},
 }
 
 
-def configuration(recorded, tiny, python=sys.executable, **sizes) -> list[str]:
-    asked = {"checkpoint": str(tiny), "python": str(python)}
-    experiments = json.dumps({**SIZES, **sizes})
-    settings = ("scale=smoke", "backbone=groot", f"groot={json.dumps(asked)}", f"demos={recorded}", "feature_jobs=2")
-    return ["--config", *settings, f"experiments={experiments}"]
+def configuration(*settings, **sizes) -> list[str]:
+    """What the command line says on top of the lab's file: two updates and not three, two jobs."""
+    experiments = json.dumps({"groot": {"steps": 2}, **sizes})
+    return ["--config", "scale=mylab", "feature_jobs=2", f"experiments={experiments}", *settings]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory, recorded, tiny):
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    call(folder, "snakemake", TABLE, *configuration(recorded, tiny))
+    shutil.copytree(recorded, folder / DEMOS)
+    shutil.copytree(tiny, folder / CHECKPOINT)
+    own = {"extends": "smoke", "backbone": "groot", "demos": DEMOS, "experiments": SIZES}
+    own["groot"] = {"checkpoint": CHECKPOINT, "python": sys.executable}
+    (folder / "config/mylab.yaml").write_text(yaml.safe_dump(own))
+    (folder / "figures").mkdir(exist_ok=True)
+    for name in ("paper/ghost.pdf", "figures/switch_speed.pdf"):  # the laptop's
+        (folder / name).write_text("of the laptop")
+    call(folder, "snakemake", "all", *configuration())
     return folder
 
 
+def planned(project, *asked) -> dict[str, set[str]]:
+    """The jobs of a dry run: rule -> experiments."""
+    said = call(project, "snakemake", "all", "-n", *asked).stdout
+    jobs: dict[str, set[str]] = {}
+    for rule, job in re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", said, re.MULTILINE):
+        found = re.search(r"wildcards: .*?experiment=(\w+)", job)
+        jobs.setdefault(rule, set()).add(found[1] if found else "")
+    return jobs
+
+
+def run_ids(project, name) -> list[str]:
+    return [run.run_id for run in open_runs(project / DATA / f"runs/{name}/manifest.json")]
+
+
 def test_from_features_to_a_table(project):
-    text = (project / TABLE).read_text()
-    cells = [
-        json.loads(line) for line in (project / "data/smoke/cells/tab_loss_ablation.jsonl").read_text().splitlines()
-    ]
+    text = (project / DATA / "paper/generated/tab_loss_ablation.tex").read_text()
+    lines = (project / DATA / "cells/tab_loss_ablation.jsonl").read_text().splitlines()
+    cells = [json.loads(line) for line in lines]
     errors = [cell["value"] for cell in cells if cell["id"].endswith("test_mse")]
     assert len(errors) == 4
     assert all(0 < error < 2 for error in errors)
@@ -59,24 +84,28 @@ def test_from_features_to_a_table(project):
 
 
 def test_the_records_say_what_the_features_come_from(project, tiny):
-    runs = project / "data/smoke/runs"
+    runs = project / DATA / "runs"
     record = open_runs(runs / "dual_arm_features/manifest.json")[0].record()
     facts = record["facts"]
-    assert facts["checkpoint"]["name"] == "tiny"
     for part in ("checkpoint", "processor"):
         assert re.fullmatch("[0-9a-f]{64}", facts[part]["sha256"])
-        assert "revision" in facts[part]
     assert "token_seed" in facts["token_rule"]
     assert "min-max" in facts["actions"]["normalisation"]
     assert (facts["dtype"], facts["attention"]) == ("float32", "sdpa")
     assert record["stand_ins"] == ["GR00T N1.5 weights", "dual-arm data set"]  # tiny, and not the paper's episodes
-    needed = [open_runs(runs / name / "manifest.json")[0] for name in ("dual_arm", "dit")]
+    needed = [open_runs(runs / name / "manifest.json")[0] for name in ("dual_arm", "groot")]
     assert record["inputs"] == {run.name: {"run_id": run.run_id, "sha256": run.content} for run in needed}
     assert record["versions"]["lerobot"] == "0.4.4"
-    assert "snakemake" not in record["versions"]
+    assert {"torch", "transformers"} <= record["versions"].keys()
+    assert record["environment"]["differs"] == []
     assert record["lock_sha256"] == sha256(lock())
     learnt = open_runs(runs / "ghost/manifest.json")[0].record()
     assert "lerobot" not in learnt["versions"]  # nothing behind the features runs there
+    assert learnt["versions"]["torch"]
+    played = open_runs(runs / "libero_mlp_rollout/manifest.json")[0].record()
+    assert {"mujoco", "robosuite", "hf-libero"} <= played["versions"].keys()
+    assert record["outside"] == learnt["outside"] == {}
+    assert [list(run.record()["outside"]) for run in needed] == [["path"], ["checkpoint"]]
     assert learnt["facts"] == {}
     assert learnt["lock_sha256"] == sha256(project / "requirements.lock")
     assert learnt["stand_ins"] == record["stand_ins"]
@@ -85,30 +114,98 @@ def test_the_records_say_what_the_features_come_from(project, tiny):
 
 
 def test_two_jobs_made_the_shards_and_left_nothing_else(project):
-    assert {path.name for path in (project / "logs/smoke/cache_shards").iterdir()} == {
+    assert {path.name for path in (project / "logs/mylab/cache_shards").iterdir()} == {
         "dual_arm_features.1of2.log",
         "dual_arm_features.2of2.log",
     }
-    logs = [path.read_text() for path in (project / "logs/smoke/cache_shards").iterdir()]
+    logs = [path.read_text() for path in (project / "logs/mylab/cache_shards").iterdir()]
     assert all(re.search(r"^\[100%\] (\d+)/\1 shards", text, re.MULTILINE) for text in logs)
     assert all(text.count("attention is SDPA") == 1 for text in logs)  # the model was loaded once
-    assert "attention" not in (project / "logs/smoke/cache_features/dual_arm_features.log").read_text()
-    assert not list((project / "data/smoke").rglob("*of2.json"))
+    assert "attention" not in (project / "logs/mylab/cache_features/dual_arm_features.log").read_text()
+    assert not list((project / "data/mylab").rglob("*of2.json"))
 
 
-def test_nothing_is_to_be_done_again_but_what_depends_on_a_camera(project, recorded, tiny):
-    again = call(project, "snakemake", TABLE, "-n", *configuration(recorded, tiny))
-    assert "Nothing to be done" in again.stdout + again.stderr
-    one = {"dual_arm_features": {**SIZES["dual_arm_features"], "cameras": [CAMERAS[0]]}}
-    planned = call(project, "snakemake", TABLE, "-n", *configuration(recorded, tiny, **one)).stdout
-    rules = set(re.findall(r"^(?:local)?rule (\w+):", planned, re.MULTILINE))
-    assert {"finetune", "cache_shards", "cache_features", "train", "evaluate", "tabulate"} <= rules
-    assert "make_demos" not in rules
+def test_nothing_is_to_be_done_again_but_what_depends_on_a_camera(project):
+    assert planned(project, *configuration()) == {}
+    one = {"dual_arm_features": {"cameras": [CAMERAS[0]]}}
+    rules = planned(project, *configuration(**one)).keys()
+    assert {"cache_shards", "cache_features", "train", "evaluate", "tabulate"} <= rules
+    assert not {"make_demos", "finetune"} & rules
 
 
-def test_a_missing_environment_is_one_line(project, recorded, tiny):
-    done = call(project, "snakemake", TABLE, *configuration(recorded, tiny, python="nowhere/python"), check=False)
-    assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if "GR00T environment" in line]
-    assert len(lines) == 1
-    assert "nowhere/python is missing; `make .venv-groot/ready` makes it" in lines[0]
+def test_every_question_is_answered_about_the_build_as_it_was_made(project, tmp_path):
+    cell = call(project, "ghost", "audit", "tab:lightweight/CVAE/test_mse", *LAB).stdout
+    assert "stand-in: GR00T N1.5 weights" in cell
+    assert "groot: finetune" in cell
+    assert re.search(r"packages +python 3.11.*torch 2", cell)
+    assert call(project, "ghost", "audit", "--verify", *LAB).stdout.startswith("consistent")
+    judged = call(project, "ghost", "claims", *LAB).stdout
+    assert "not comparable" in judged
+    said = call(project, "ghost", "bundle", "--out", str(tmp_path / "lab.zip"), *LAB).stdout
+    assert re.search(r"\d+ files, \d+ cells, \d+ runs", said)
+    packed = set(zipfile.ZipFile(tmp_path / "lab.zip").namelist())
+    assert {"config/smoke.yaml", "config/mylab.yaml", f"{DATA}/build.json"} <= packed
+    assert f"{DATA}/runs/groot/seed0/run.json" in packed
+
+
+def test_only_true_obstacles_are_in_the_way(project):
+    """The build is small and rests on stand-ins. Nothing in it is stale, missing or of another environment."""
+    *obstacles, total = call(project, "ghost", "ready", *LAB, check=False).stdout.splitlines()
+    assert total == f"{len(obstacles)} in the way"
+    doubt = r"(stand-in: [^;]*|reduced scale|\d+ of \d+ runs|undefined|not built|not run|none)"
+    true = rf"(fig|tab):\S+: {doubt}(; {doubt})*|paper/\S+: the cells do not support .*"
+    assert [line for line in obstacles if not re.fullmatch(true, line)] == []
+
+
+def test_the_report_of_the_laptop_is_untouched(project):
+    for name in ("paper/ghost.pdf", "figures/switch_speed.pdf"):
+        assert (project / name).read_text() == "of the laptop"
+    assert not (project / "data/laptop").exists()
+    assert (project / DATA / "paper/ghost.pdf").exists() == (shutil.which("latexmk") is not None)
+
+
+def test_a_file_that_is_changed_in_place_reruns_what_depends_on_it(project):
+    table = next((project / DEMOS).rglob("data/**/*.parquet"))
+    before = table.read_bytes()
+    table.write_bytes(before + b"\0")
+    jobs = planned(project, *configuration())
+    assert jobs["make_demos"] == {"dual_arm"}
+    assert {"finetune", "cache_shards", "cache_features", "train", "evaluate", "tabulate", "audit"} <= jobs.keys()
+    assert not {"simulate", "rollout", "train_agent"} & jobs.keys()
+    assert {"mlp", "ghost", "dual_cups"} <= jobs["train"]
+    others = ("libero", "ml10", "ml45", "dark_room")
+    assert not [name for name in jobs["train"] | jobs["evaluate"] if name.startswith(others)]
+    verified = call(project, "ghost", "audit", "--verify", *LAB, check=False)
+    said = f"is stale: the content of dual_arm.path, {DEMOS}, has changed since"
+    assert verified.returncode == 1
+    assert verified.stdout.splitlines()[:-1] == [f"inputs   {DATA}/runs/dual_arm/seed0/run.json: {said}"]
+    table.write_bytes(before)
+    assert planned(project, *configuration()) == {}
+    weights = project / CHECKPOINT / "model.safetensors"
+    before = weights.read_bytes()
+    weights.write_bytes(before + b"\0")
+    jobs = planned(project, *configuration())
+    assert "make_demos" not in jobs
+    assert jobs["finetune"] == {"groot"}
+    weights.write_bytes(before)
+
+
+def test_a_missing_environment_or_folder_is_one_line(project):
+    python = "groot={python: nowhere/python}"
+    done = call(project, "snakemake", "all", "-n", *configuration(python), check=False)
+    (line,) = [line for line in done.stderr.splitlines() if "GR00T environment" in line]
+    assert "nowhere/python is missing; `make .venv-groot/ready` makes it" in line
+    done = call(project, "snakemake", "all", "-n", *configuration("demos=/nope"), check=False)
+    assert [line for line in done.stderr.splitlines() if "nope" in line] == ["demos: there is no folder '/nope'"]
+
+
+def test_the_same_data_and_weights_elsewhere_are_the_same_runs(project, tmp_path):
+    before = {name: run_ids(project, name) for name in ("dual_arm", "groot")}
+    data = shutil.move(project / DEMOS, tmp_path / "data")
+    weights = shutil.move(project / CHECKPOINT, tmp_path / "other")
+    moved = configuration(f"demos={data}", f"groot={{checkpoint: {weights}}}")
+    assert planned(project, *moved)["make_demos"] == {"dual_arm"}
+    call(project, "snakemake", f"{DATA}/runs/groot/manifest.json", *moved)
+    assert {name: run_ids(project, name) for name in before} == before
+    assert planned(project, *moved) == {}  # what was made from them is as it was
+    assert call(project, "ghost", "audit", "--verify", *LAB).stdout.startswith("consistent")

@@ -1,12 +1,15 @@
 import re
 import shutil
+from fnmatch import fnmatch
 
 import pytest
 import yaml
 
+from ghost.backbones import groot_files
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS, EXPERIMENTS
 from ghost.study import builds as config
+from ghost.study import groot as groot_study
 from ghost.study.declarations import check
 from ghost.study.seeds import SEEDS
 
@@ -247,6 +250,13 @@ def test_a_missing_folder_is_refused_before_anything_runs(root, asked, message):
     loaded.declaration("dual_arm")
     with pytest.raises(GhostError, match=message):
         loaded.check_places()
+
+
+def test_the_files_of_a_checkpoint_that_count_are_those_that_are_read():
+    assert set(groot_files.WEIGHTS) <= set(groot_study.FILES)
+    for name in groot_files.ASSETS:
+        assert any(fnmatch(name, pattern) for pattern in groot_study.PROCESSOR), name
+        assert any(fnmatch(f"{groot_files.EAGLE}/{name}", pattern) for pattern in groot_study.FILES), name
 
 
 def test_a_build_adds_to_the_keys_of_groot_and_may_be_camera_ready(lab):
