@@ -80,7 +80,7 @@ def write(folder: Path, megabytes: int) -> Path:
         arrays |= {f"split/sample/{part}": np.arange(samples) for part in ("train", "test")}
         return Outcome([], arrays, (INDEX, *names))
 
-    given = {"name": folder.name, "step": "cache_features", "module": MODULE, "scale": "bench"}
+    given = {"name": folder.name, "step": "cache_features", "module": MODULE, "scale": "bench", "places": {}}
     more = {"modules": [MODULE], "settings": {}, "seeds": [0], "needs": [], "reduced": {}, "stand_ins": []}
     execute(lambda job: Plan(run), json.dumps(given | more), folder / MANIFEST)
     return folder / MANIFEST
