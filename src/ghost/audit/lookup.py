@@ -214,10 +214,9 @@ def _facts(record: Record) -> dict[str, str]:
 
 def _packages(record: Record) -> str:
     """The versions of what the run used, and where its environment was not that of its lock."""
-    environment = record.get("environment", {})
+    there = record.get("environment") or {"differs": []}
     used = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    differs = environment.get("differs")
-    return f"{used}; not those of {environment['lock']}: {shortened(differs)}" if differs else used
+    return f"{used}; not as in {there['lock']}: {shortened(there['differs'])}" if there["differs"] else used
 
 
 def _reduced(record: Record) -> str:

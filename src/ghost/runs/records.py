@@ -58,7 +58,9 @@ RECORDED = {  # the form of a record
     **dict.fromkeys(("wall_s", "cpu_s", "peak_memory_mb"), float),
     **dict.fromkeys(("commit", "dirty_sha256", "slurm_job_id"), (str, None)),
     **dict.fromkeys(("host", "cpu"), str),
+    "versions": {str: str},
 }
+ENVIRONMENT = {"lock": str, "packages_sha256": SHA256, "differs": [str]}
 
 
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +82,7 @@ def check_record(record: Mapping[str, Any], where: Path) -> None:
     if missing:
         raise GhostError(f"{where}: the record lacks {', '.join(missing)}")
     require(record, RECORDED, where)
+    require(record.get("environment"), (ENVIRONMENT, None), f"{where}: environment")  # older runs have none
     if not record["code"]["files"]:
         raise GhostError(f"{where}: the record names no source file")
     files = {**record["inputs"], **record["outputs"], **record["code"]["files"]}

@@ -169,8 +169,9 @@ def check_environment(config: Config) -> Iterator[Problem]:
 
 def _other_environment(record: Record, locks: Sequence[Path]) -> str:
     """Why the environment of a run is not that of the lock."""
-    if differing := record.get("environment", {}).get("differs"):
-        return f"its environment differed from {record['environment']['lock']}: {shortened(differing)}"
+    there = record.get("environment") or {"differs": []}
+    if there["differs"]:
+        return f"its environment differed from {there['lock']}: {shortened(there['differs'])}"
     return f"its environment was another one; {' or '.join(map(str, locks))} has changed since"
 
 
