@@ -41,7 +41,7 @@ def test_record_says_what_where_and_from_which_bytes(tiny_manifest):
     assert record["outputs"]["measured.csv"]["md5"] == hashlib.md5(rows.read_bytes()).hexdigest()  # as DVC has it
 
 
-@pytest.mark.parametrize("wrong", [3, {"lock": "requirements.lock"}, {"lock": 1, "packages_sha256": "x", "differs": {}}])
+@pytest.mark.parametrize("wrong", [3, {"lock": "x"}, {"lock": 1, "packages_sha256": "x", "differs": {}}])
 def test_an_environment_of_another_form_is_refused(tiny_manifest, wrong):
     edit(tiny_manifest.parent / "seed7/run.json", lambda record: record.update(environment=wrong))
     with pytest.raises(GhostError, match="environment"):
