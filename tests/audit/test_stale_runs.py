@@ -79,8 +79,8 @@ def recorded(config, tmp_path):
     (tmp_path / "set/meta").mkdir(parents=True)
     (tmp_path / "set/meta/info.json").write_text("{}")
     config = load({"scale": "smoke", "demos": str(tmp_path / "set")}, ROOT)
-    settings, outside = {"path": str(tmp_path / "set")}, config.outside("dual_arm")
-    write_run(config, "dual_arm", 0, "make_demos", "ghost.data.recorded", {}, settings=settings, outside=outside)
+    outside = config.outside("dual_arm")
+    write_run(config, "dual_arm", 0, "make_demos", "ghost.data.recorded", {}, settings=outside, outside=outside)
     return config
 
 

@@ -164,8 +164,8 @@ def test_a_run_knows_a_folder_by_its_content(data, tmp_path):
         manifest = tmp_path / "runs/tiny/manifest.json"
         runs = make_runs(manifest, lambda seed: done.append(seed) or Outcome([]), settings=settings, places=places)
         record = runs[0].record()
-        assert record["settings"] == settings
-        assert record["outside"] == {"path": Place(str(folder)).content()}
+        assert record["settings"] == record["outside"] == {"path": Place(str(folder)).content()}
+        assert record["places"] == {"path": str(data)}  # where the data were when the run was made
         return [run.run_id for run in runs]
 
     first = ids(data)

@@ -200,11 +200,12 @@ def _facts(record: Record) -> dict[str, str]:
     commit, code = record["commit"] or "none", record["code"]
     gpus = ", ".join(f"{gpu['model']} {gpu['uuid']}" for gpu in record["gpus"]) or "no GPU"
     job = f", Slurm job {record['slurm_job_id']}" if record["slurm_job_id"] else ""
+    places = record.get("places") or {}
     return {
         "step": f"{record['step']} with {record['module']}",
         "reduced": _reduced(record),
         "stand-ins": ", ".join(record["stand_ins"]),
-        "outside": ", ".join(f"{name} {sha256[:16]}" for name, sha256 in record["outside"].items()),
+        "outside": ", ".join(f"{name} {known[:16]} in {places.get(name)}" for name, known in record["outside"].items()),
         "code": f"{code['sha256'][:16]}, {len(code['files'])} files; lock {record['lock_sha256'][:16]}",
         "packages": _packages(record),
         "commit": f"{commit} with changes" if record["dirty_sha256"] else commit,

@@ -199,13 +199,14 @@ class Driver:
         inputs: dict[str, Mapping[str, str]] = {
             run.name: {"run_id": run.run_id, "sha256": run.content} for run in chosen
         }
+        outside = {name: place.content() for name, place in job.places.items()}
         return {
             "experiment": job.name,
             "step": job.step,
             "module": job.module.__name__,
             "scale": job.scale,
-            "settings": dict(job.settings),
-            "outside": {name: place.content() for name, place in job.places.items()},
+            "settings": {name: outside.get(name, value) for name, value in job.settings.items()},
+            "outside": outside,
             "seed": seed,
             "inputs": inputs | {str(path): hashes(path) for path in job.reads},
             "code": {
@@ -280,7 +281,9 @@ class Driver:
             units = [
                 (name, kept.address, kept.start, str(kept.wall_s)) for name, kept in zip(split.items, made, strict=True)
             ]
-        value = {"circumstances": circumstances(self.job.modules, self.plan.lock), "units": units}
+        around = circumstances(self.job.modules, self.plan.lock)
+        around |= {"places": {name: place.folder for name, place in self.job.places.items()}}
+        value = {"circumstances": around, "units": units}
         return Made(value, write_outcome(folder, outcome), outcome.hashes)
 
     def do_items(self, split: Split, record: Mapping[str, Any], items: Mapping[str, Any]) -> list[Kept]:

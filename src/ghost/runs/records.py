@@ -14,8 +14,9 @@ output that Snakemake knows. It is small, and it changes when and only when a re
 it when they are opened.
 
 The run id is the address of what determines the result: experiment, step, module, settings, seed, the content of the
-inputs, code, environment and, where weights or assets come from elsewhere, their hashes (`facts`). Of a setting that
-names a folder outside of the project the content of the folder counts (`outside`), not its path. Host, times and
+inputs, code, environment and, where weights or assets come from elsewhere, their hashes (`facts`). A setting that
+names a folder outside of the project is recorded by the content of the folder (`outside`); the path is no part of the
+run (`places`). Host, times and
 outputs are not part of it, so the same run has the same id on a laptop and on a cluster. How many other seeds there are
 is not part of it either. The record's own sha256 is over all of its fields, host and times included.
 
@@ -64,11 +65,10 @@ ENVIRONMENT = {"lock": str, "packages_sha256": SHA256, "differs": [str]}
 
 
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What determines a run. Of inputs, folders and code the content counts, not the names of what is behind it."""
+    """What determines a run. Of inputs and code the content counts, not the names of runs and files behind it."""
     chosen = {key: record[key] for key in IDENTITY}
-    settings = {key: record["outside"].get(key, value) for key, value in record["settings"].items()}
     inputs = {name: entry["sha256"] for name, entry in record["inputs"].items()}
-    return {**chosen, "settings": settings, "inputs": inputs, "code": record["code"]["sha256"]}
+    return {**chosen, "inputs": inputs, "code": record["code"]["sha256"]}
 
 
 def digest(record: Mapping[str, Any]) -> str:
@@ -82,7 +82,8 @@ def check_record(record: Mapping[str, Any], where: Path) -> None:
     if missing:
         raise GhostError(f"{where}: the record lacks {', '.join(missing)}")
     require(record, RECORDED, where)
-    require(record.get("environment"), (ENVIRONMENT, None), f"{where}: environment")  # older runs have none
+    for key, form in (("environment", ENVIRONMENT), ("places", {str: str})):
+        require(record.get(key), (form, None), f"{where}: {key}")  # older runs have none
     if not record["code"]["files"]:
         raise GhostError(f"{where}: the record names no source file")
     files = {**record["inputs"], **record["outputs"], **record["code"]["files"]}
