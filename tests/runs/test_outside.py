@@ -122,7 +122,7 @@ def test_links_are_followed_and_none_is_endless(data, tmp_path):
     assert Place(str(data)).content() != before
 
 
-WEIGHTS = Source("checkpoint", ("*.safetensors",), "revision")
+WEIGHTS = Source("checkpoint", ("*.safetensors",), "revision", key="groot.checkpoint")
 COMMIT = "0123456789" * 4
 
 
@@ -136,12 +136,12 @@ COMMIT = "0123456789" * 4
 )
 def test_a_missing_folder_or_commit_is_one_line(checkpoint, revision, message):
     with pytest.raises(GhostError, match=message):
-        WEIGHTS.check("groot", {"checkpoint": checkpoint, "revision": revision})
+        WEIGHTS.check("dit", {"checkpoint": checkpoint, "revision": revision})
 
 
 def test_a_name_on_the_hub_stays_a_name(data, monkeypatch):
     named = {"checkpoint": "nvidia/GR00T", "revision": COMMIT}
-    WEIGHTS.check("groot", named)
+    WEIGHTS.check("dit", named)
     assert WEIGHTS.place(named) is None
     monkeypatch.chdir(data.parent)
     shutil.copytree(data, "nvidia/GR00T")

@@ -221,14 +221,14 @@ def test_the_folders_that_experiments_read_are_known(root, tmp_path):
     loaded.check_places()
     assert {e.name: sorted(loaded.places(e.name)) for e in loaded.experiments if loaded.places(e.name)} == {
         "dual_arm": ["path"],
-        "groot": ["checkpoint"],
+        "dit": ["checkpoint"],
         **{e.name: ["libero_assets"] for e in loaded.experiments if loaded.in_libero(e.name)},
     }
     before = {e.name: loaded.outside(e.name) for e in loaded.experiments}
     (tmp_path / "model.safetensors").write_text("")
     now = config.load({**asked, "libero_assets": str(tmp_path)}, root)
     changed = {e.name for e in now.experiments if now.outside(e.name) != before[e.name]}
-    assert changed == {"dual_arm", "groot", *(e.name for e in now.experiments if now.in_libero(e.name))}
+    assert changed == {"dual_arm", "dit", *(e.name for e in now.experiments if now.in_libero(e.name))}
     hub = {"checkpoint": "nvidia/GR00T-N1.5-3B", "revision": "0" * 40, "processor": "lerobot/eagle"}
     named = config.load({"backbone": "groot", "groot": {**hub, "processor_revision": "1" * 40}}, root)
     named.check_places()
@@ -262,7 +262,7 @@ def test_the_files_of_a_checkpoint_that_count_are_those_that_are_read():
 def test_a_build_adds_to_the_keys_of_groot_and_may_be_camera_ready(lab):
     (lab / "config/tiny.yaml").write_text("extends: mylab\ngroot: {checkpoint: /w}\ncamera_ready: true\n")
     made = config.load({"scale": "tiny", "groot": {"python": "/g/python"}})
-    assert made.experiment("groot").settings["checkpoint"] == "/w"
+    assert made.experiment("dit").settings["checkpoint"] == "/w"
     assert made.groot_python == "/g/python"
     assert made.camera_ready
     assert not config.load({"scale": "tiny", "camera_ready": "false"}).camera_ready

@@ -35,7 +35,10 @@ WEIGHTS = StandIn("GR00T N1.5 weights", "head/parameters", real=1_068_806_144)  
 # The files that are read: the weights, and the processor's beside them or in a folder of its own.
 PROCESSOR = ("*.json", "*.txt")
 FILES = ("config.json", "*.safetensors", *(f"eagle/{pattern}" for pattern in PROCESSOR))
-PLACES = (Source("checkpoint", FILES, "revision"), Source("processor", PROCESSOR, "processor_revision"))
+PLACES = (
+    Source("checkpoint", FILES, "revision", key="groot.checkpoint"),
+    Source("processor", PROCESSOR, "processor_revision", key="groot.processor"),
+)
 CHECKPOINT = Experiment(
     *(DIT.name, "finetune", MODULE),
     settings={**SOURCE, **SAMPLES, **UPDATES},
