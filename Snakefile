@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.settings.types import DeploymentMethod
@@ -13,6 +14,7 @@ from ghost.project import place
 from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS, buildable
+from ghost.study.parts import check_grain, parts_of, uses_gpu
 from ghost.files import canonical, sha256, tidy
 from ghost.report.inventory import outputs
 from ghost.report.latexmk import available
@@ -29,6 +31,7 @@ try:
     place.check(Path(workflow.basedir))
     scale = settings.load(config, Path(workflow.basedir))
     scale.check_places()
+    GRAIN = check_grain(workflow.resource_settings.overwrite_scatter)
 except GhostError as error:
     raise WorkflowError(str(error)) from None
 
@@ -48,6 +51,7 @@ LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in 
 wildcard_constraints:
     experiment="[a-z0-9_]+",
     label="[a-z0-9_]+",
+    part="[a-z0-9_-]+",
     stage="(fig|tab)_[a-z0-9_]+",
 
 

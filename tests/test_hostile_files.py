@@ -328,7 +328,7 @@ def test_a_configuration(project, damage):
         withstand(lambda: builds.load({"scale": "smoke"}, project).declaration("mlp"))
 
 
-ASKED = ("scale", "feature_jobs", "workers", "max_seeds", "demos", "backbone", "camera_ready", "x")
+ASKED = ("scale", "workers", "max_seeds", "demos", "backbone", "camera_ready", "x")
 VALUES = st.one_of(st.sampled_from(STRANGE), st.text(max_size=20), st.integers(), st.floats())
 
 

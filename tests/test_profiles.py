@@ -13,6 +13,7 @@ from snakemake.cli import parse_args
 from snakemake.utils import available_cpu_count
 
 from conftest import call, copy_project
+from ghost.study import EXPERIMENTS
 
 
 def read(root: Path, name: str, *arguments: str, monkeypatch) -> dict:
@@ -49,25 +50,38 @@ def test_the_two_profiles_share_no_key(root, monkeypatch):
     assert not default.keys() & read(root, "slurm", monkeypatch=monkeypatch).keys()
 
 
-def test_gpu_rules_ask_for_a_gpu_and_grow_with_the_attempt(root, monkeypatch):
+def test_memory_and_time_grow_with_the_attempt(root, monkeypatch):
     asked = read(root, "slurm", monkeypatch=monkeypatch)
-    for rule in ("finetune", "cache_shards", "cache_features", "time_head", "train", "rollout"):
-        resources = asked["set-resources"][rule]
-        assert resources["slurm_partition"] == "gpu"
-        assert resources["gpu"] == 1
     for resources in (asked["default-resources"], *asked["set-resources"].values()):
-        assert re.fullmatch(r"min\(\d+ \* attempt, 180000\)", resources["mem_mb"])
-        assert re.fullmatch(r"min\(\d+ \* attempt, 1440\)", resources["runtime"])
+        assert re.fullmatch(r"(min\(\d+ \* attempt, 180000\)( if .* else )?)+", resources["mem_mb"])
+        assert re.fullmatch(r"(min\(\d+ \* attempt, 1440\)( if .* else )?)+", resources["runtime"])
+
+
+def test_every_step_that_makes_runs_says_what_it_needs(root, monkeypatch):
+    asked = read(root, "slurm", monkeypatch=monkeypatch)["set-resources"]
+    steps = {experiment.step for experiment in EXPERIMENTS} - {"read_bench"}
+    assert {step for step in steps if {step, f"{step}_part"} <= asked.keys()} == steps
 
 
 def test_a_site_file_of_ones_own(root, monkeypatch, tmp_path):
     own = tmp_path / "site.yaml"
-    text = (root / "profiles/slurm/site.yaml").read_text()
-    own.write_text(text.replace("gpu_partition: gpu", "gpu_partition: a100").replace('account: ""', "account: lab7"))
+    own.write_text("account: lab7\ngpu: {partition: big, qos: long, type: a100}\ngrain: {episodes: 10}\n")
     monkeypatch.setenv("GHOST_SITE", str(own))
     asked = read(root, "slurm", monkeypatch=monkeypatch)
-    assert asked["set-resources"]["train"]["slurm_partition"] == "a100"
+    assert asked["ghost-slurm-gpu-arguments"] == "--partition=big --qos=long"
+    assert asked["ghost-slurm-gpu-type"] == "a100"
+    assert asked["ghost-slurm-cpu-arguments"] == "--partition=cpu"  # as in the project's own file
     assert asked["default-resources"]["slurm_account"] == "lab7"
+    assert asked["set-scatter"] == {"episodes": 10}
+    assert asked["set-resources"]["rollout_part"]["runtime"] == "min(30 * attempt, 1440)"
+
+
+def test_a_site_without_gpus_and_without_a_grain(root, monkeypatch, tmp_path):
+    own = tmp_path / "site.yaml"
+    own.write_text("gpu: {partition: ''}\ngrain: {}\n")
+    monkeypatch.setenv("GHOST_SITE", str(own))
+    asked = read(root, "slurm", monkeypatch=monkeypatch)
+    assert not {"ghost-slurm-gpu-arguments", "set-scatter"} & asked.keys()
 
 
 @pytest.mark.slow
@@ -81,4 +95,6 @@ def test_the_plan_is_shown_where_there_is_no_slurm(tmp_path):
     done = call(folder, "snakemake", "--profile", "slurm", "all", "-n", "--config", "scale=smoke", PATH=path)
     said = done.stdout + done.stderr
     assert re.search(r"simulate +5", said)
-    assert "slurm_partition=cpu" in said
+    assert re.search(r"train_part +\d{2}", said)  # one job a seed
+    assert "mem_mb=32000" in said
+    assert "gpu=1" in said

@@ -41,12 +41,13 @@ def edited(project):
 PLANNED = """
 import json, sys
 from ghost.project.plan import read_jobs
-print(json.dumps([job.name for job in read_jobs(["all"], json.loads(sys.argv[1])) if not job.is_done]))
+jobs, _ = read_jobs(["all"], json.loads(sys.argv[1]))
+print(json.dumps([job.name for job in jobs if not job.is_done and not job.rule.endswith("_part")]))
 """
 
 
 def planned(project: Path, config: tuple[str, ...] = SMOKE) -> set[str]:
-    """Jobs that Snakemake would run: rule and wildcards."""
+    """Jobs that Snakemake would run with the Slurm profile: rule and wildcards, without the parts of an experiment."""
     values = dict(item.split("=") for item in config[1:])
     return set(json.loads(call(project, sys.executable, "-c", PLANNED, json.dumps(values)).stdout))
 
@@ -288,6 +289,23 @@ def test_two_builds_are_byte_identical(project, reference):
     for name, content in reference.items():
         if "/units/" not in name and not name.endswith(TIMED):
             assert (project / name).read_bytes() == content, name
+
+
+def test_work_divided_among_jobs_gives_the_same_bytes(tmp_path, reference):
+    """A seed or two shards a job. Another grain is nothing to do; a further seed is one training."""
+    folder, target = copy_project(tmp_path / "divided"), "data/smoke/runs/mlp_offline/manifest.json"
+    grain = ("--set-scatter", "seeds=1", "shards=2")
+    call(folder, "snakemake", target, *grain, *SMOKE)
+    for path in (folder / "data/smoke/runs").glob("*/manifest.json"):
+        assert path.read_bytes() == reference[str(path.relative_to(folder))]
+    parts = {path.stem for path in (folder / "data/smoke/parts").glob("*/*.json")}
+    assert parts == {"seed42", "seed123", *(f"seed0_{k}of3" for k in (1, 2, 3))}
+    for other in ((), grain, ("--set-scatter", "seeds=2", "shards=1")):
+        assert "Nothing to be done" in call(folder, "snakemake", target, "-n", *other, *SMOKE).stdout
+    more = call(folder, "snakemake", target, "-n", *grain, *SMOKE, "experiments={mlp: {seeds: 3}}").stdout
+    assert re.findall(r"output: data/smoke/parts/mlp/(\w+).json", more) == ["seed999"]
+    wrong = call(folder, "snakemake", "-n", "--set-scatter", "episode=2", *SMOKE, check=False)
+    assert "grain: no unit 'episode'; did you mean episodes?" in wrong.stderr
 
 
 def test_audit_names_the_runs_and_their_inputs(project):

@@ -184,15 +184,27 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> Non
     print(write_bundle(_config(scale), out))
 
 
-def plan(what: tyro.conf.Positional[str], scale: Scale = "laptop") -> None:
-    """Estimate what a build costs: jobs, CPU and GPU hours, what is already there, the critical path.
+def plan(
+    what: tyro.conf.Positional[str] = "paper",
+    scale: Scale = "laptop",
+    gpus: int = 8,
+    cores: int = 128,
+    keep: bool = False,
+) -> None:
+    """Estimate what a build costs: jobs, hours, what is already there, the critical path, the time on so many GPUs.
 
     Args:
         what: a figure or table such as fig:diagnostic, or `paper` for all.
+        gpus: how many GPUs the cluster gives you at once.
+        cores: how many cores.
+        keep: instead of a plan, keep what the build's records say about time and memory, in data/bench/units.json, from
+            which other builds are priced.
     """
     from ghost.project.plan import plan as plan_artefact
+    from ghost.project.prices import keep as keep_measurements
 
-    print(plan_artefact(what, _config(scale)))
+    config = _config(scale)
+    print(keep_measurements(config.data) if keep else plan_artefact(what, config, gpus=gpus, cores=cores))
 
 
 def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = None, samples: int = 1) -> None:

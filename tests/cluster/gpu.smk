@@ -1,4 +1,4 @@
-# The rules that later need a GPU, by name alone: what does the profile ask for them, and what do they get?
+# Rules that use a GPU or none, by name alone: what does the profile ask for them, and what do they get?
 
 
 rule all:
@@ -13,6 +13,8 @@ for step in ("cache_features", "train", "rollout", "simulate"):
             step
         output:
             f"{step}.txt",
+        resources:
+            gpu=int(step in ("cache_features", "train")),
         shell:
             "scontrol show job $SLURM_JOB_ID > {output}; env | grep -E '^(CUDA_VIS|GHOST_LINE|TMPDIR)'"
             " >> {output}; sleep 3"

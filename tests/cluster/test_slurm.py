@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,15 @@ import yaml
 from one_node import OneNode, ask, obstacle, wait_for
 
 from conftest import call, copy_project, repeatable, small_laptop
+from ghost.files import read_json
+from ghost.runs.records import open_runs
+from ghost.study.parts import GRAIN
 
 pytestmark = pytest.mark.cluster
 HERE = Path(__file__).parent
 LITERAL = ("snakemake", "--profile", "slurm", "all")
+SPLIT = ("libero_mlp_rollout", "mlp_offline", "dark_room_ghost", "learned_potential")  # with what they need: all steps
+STEPS = {"make_demos", "cache_features", "train", "train_agent", "evaluate", "rollout", "simulate"}
 FAULTY = ("switch_speed", "dwell_time", "ghost_mechanism", "diagnostic")  # their runs fail once: fault.sh
 
 
@@ -36,10 +42,20 @@ def site(tmp_path_factory, root_folder) -> dict[str, str]:
     """The site's file of this cluster: looks at the queue every second, a line of its own, a scratch folder."""
     folder = tmp_path_factory.mktemp("site")
     settings = yaml.safe_load((root_folder / "profiles/slurm/site.yaml").read_text())
-    settings |= {"poll_seconds": 1, "node_mb": 90000, "scratch": str(folder)}
+    settings |= {"poll_seconds": 1, "node_mb": 90000, "scratch": str(folder), "grain": {}}
     settings["setup"] = "export GHOST_LINE=$SLURM_JOB_PARTITION"
+    settings["gpu"]["arguments"] = "--nice=1"
     (folder / "site.yaml").write_text(yaml.safe_dump(settings))
     return {"GHOST_SITE": str(folder / "site.yaml")}
+
+
+@pytest.fixture(scope="module")
+def fine(site, tmp_path_factory) -> dict[str, str]:
+    """The same site with one unit of work a job."""
+    file = tmp_path_factory.mktemp("fine") / "site.yaml"
+    settings = yaml.safe_load(Path(site["GHOST_SITE"]).read_text())
+    file.write_text(yaml.safe_dump({**settings, "grain": dict.fromkeys(GRAIN, 1)}))
+    return {"GHOST_SITE": str(file)}
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +101,12 @@ def megabytes(text: str) -> float:
     return float(text[:-1]) * {"M": 1, "G": 1024}[text[-1]]
 
 
-def states(folder: Path, experiment: str) -> list[tuple[str, float]]:
-    """State and memory of each job of an experiment."""
-    found = [job for job in jobs_of(folder) if job["Comment"].endswith(f"wildcards_{experiment}")]
-    return [
-        (job["JobState"], megabytes(job["MinMemoryNode"])) for job in sorted(found, key=lambda job: int(job["JobId"]))
-    ]
+def states(folder: Path, seen: Path, experiment: str) -> list[tuple[str, float]]:
+    """State and memory of each job of an experiment, as fault.sh has listed them."""
+    listed = seen / f"{experiment}.jobs"
+    jobs = {job["JobId"]: job for job in jobs_of(folder)}
+    ids = dict.fromkeys(listed.read_text().split()) if listed.exists() else ()
+    return [(jobs[number]["JobState"], megabytes(jobs[number]["MinMemoryNode"])) for number in ids]
 
 
 def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_build, tmp_path):
@@ -105,37 +121,63 @@ def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_buil
     for manifest in manifests:
         record = json.loads(next(manifest.parent.glob("seed*/run.json")).read_text())
         job = jobs[record["slurm_job_id"]]
-        experiment = manifest.parent.name
-        (step,) = re.fullmatch(rf"rule_(\w+)_wildcards_{experiment}", job["Comment"]).groups()
-        assert job["Partition"] == ("gpu" if step in ("cache_features", "train", "rollout") else "cpu")
+        experiment, step = manifest.parent.name, record["step"]
+        assert job["Comment"] in (f"rule_{step}", f"rule_{step}_wildcards_{experiment}")  # an array, or one job
+        assert job["Partition"] == ("gpu" if step == "train" or experiment in ("latency", "dit_offline") else "cpu")
         assert record["slurm_node"] == ask("hostname", "-s")
         assert record["peak_memory_mb"] > 10
         assert record["wall_s"] >= 0
         assert record["cpu_s"] >= 0
         assert record["cpus"] == int(job["NumCPUs"])
-        assert (folder / f"logs/slurm/rule_{step}/{experiment}/{record['slurm_job_id']}.log").exists()
+        name = f"{job['ArrayJobId']}_{job['ArrayTaskId']}" if "ArrayJobId" in job else f"{experiment}/{job['JobId']}"
+        assert (folder / f"logs/slurm/rule_{step}/{name}.log").exists()
+    arrays = {job["ArrayJobId"] for job in jobs.values() if "ArrayJobId" in job}
+    assert len(arrays) + sum("ArrayJobId" not in job for job in jobs.values()) < len(jobs) / 2  # submissions
     again = call(folder, *LITERAL, **site)
     assert "nothing to be done" in again.stderr
 
 
-def test_gpu_rules_get_what_the_profile_says(node, site, tmp_path):
+def test_one_unit_a_job_gives_what_one_job_gives(node, fine, whole_build, tmp_path):
+    """All steps that make runs; then a seed more, which is one training, and another grain, which is nothing to do."""
+    folder = small_laptop(tmp_path / "fine")
+    targets = [f"data/laptop/runs/{name}/manifest.json" for name in SPLIT]
+    ended_well(start(folder, fine, *LITERAL[:-1], *targets), 900)
+    made = sorted((folder / "data/laptop/runs").glob("*/manifest.json"))
+    assert {read_json(path.parent / f"seed{open_runs(path)[0].seed}/run.json")["step"] for path in made} == STEPS
+    for path in made:
+        assert path.read_bytes() == (whole_build / path.relative_to(folder)).read_bytes()
+    jobs = jobs_of(folder)
+    assert sum(job["Comment"].startswith("rule_train_part") for job in jobs) == 4  # two seeds of two decoders
+    assert sum("ArrayJobId" in job for job in jobs) >= 8
+    record = open_runs(folder / "data/laptop/runs/mlp/manifest.json")[0].record()
+    (trained,) = (job for job in jobs if job["JobId"] == record["slurm_job_id"])
+    assert (trained["Partition"], trained["Comment"][:15]) == ("gpu", "rule_train_part")
+    more = ("--config", "experiments={mlp: {seeds: 3}}")
+    ended_well(start(folder, fine, *LITERAL[:-1], targets[1], *more), 300)
+    before = {job["JobId"] for job in jobs}
+    new = Counter(job["Comment"].split("_wildcards")[0] for job in jobs_of(folder) if job["JobId"] not in before)
+    assert (new["rule_train_part"], new["rule_train"]) == (1, 1)
+    assert "nothing to be done" in call(folder, "snakemake", targets[1], *more).stderr.lower()
+
+
+def test_rules_get_what_the_profile_says(node, site, tmp_path):
     folder = copy_project(tmp_path / "gpu")
     ended_well(start(folder, site, "snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "all"))
-    for step, memory, limit in (
-        ("cache_features", 64000, "08:00:00"),
-        ("train", 32000, "04:00:00"),
-        ("rollout", 24000, "12:00:00"),
+    for step, partition, memory, limit in (
+        ("cache_features", "gpu", 32000, "08:00:00"),
+        ("train", "gpu", 32000, "1-00:00:00"),
+        ("rollout", "cpu", 16000, "12:00:00"),
+        ("simulate", "cpu", 2000, "00:30:00"),
     ):
         text = (folder / f"{step}.txt").read_text()
-        assert "Partition=gpu" in text
+        assert f"Partition={partition}" in text
         assert megabytes(re.search(r"MinMemoryNode=(\S+)", text)[1]) == memory
         assert f"TimeLimit={limit}" in text
-        assert re.search(r"^CUDA_VISIBLE_DEVICES=[01]$", text, re.MULTILINE)
-        assert "GHOST_LINE=gpu" in text  # the site's own line
+        visible = re.search(r"^CUDA_VISIBLE_DEVICES=[01]$", text, re.MULTILINE)
+        assert bool(visible) == (partition == "gpu")
+        assert ("Nice=1 " in text) == (partition == "gpu")  # the site's own argument
+        assert f"GHOST_LINE={partition}" in text  # the site's own line
         assert f"TMPDIR={Path(site['GHOST_SITE']).parent}" in text
-    text = (folder / "simulate.txt").read_text()
-    assert "Partition=cpu" in text
-    assert "CUDA_VISIBLE_DEVICES" not in text
 
 
 def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_build, tmp_path):
@@ -152,7 +194,7 @@ def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_b
     rules.write_text(rules.read_text().replace(step, fault))
     cells = [f"data/laptop/cells/fig_{name}.jsonl" for name in FAULTY]
     process = start(folder, site, *LITERAL[:-1], *cells)
-    wait_for(lambda: all("COMPLETED" in dict(states(folder, name)) for name in FAULTY), 240)
+    wait_for(lambda: all("COMPLETED" in dict(states(folder, seen, name)) for name in FAULTY), 240)
     assert (seen / "learned_potential").exists()
     node.kill_node()
     wait_for(lambda: "down" in ask("sinfo", "-h", "-o", "%T"), 120)
@@ -160,14 +202,14 @@ def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_b
     ended_well(process)
     for name in cells:
         assert (folder / name).read_bytes() == (whole_build / name).read_bytes()
-    assert states(folder, "dwell_time") == [("FAILED", 2000), ("COMPLETED", 4000)]
-    assert states(folder, "diagnostic") == [("CANCELLED", 2000), ("COMPLETED", 4000)]
-    assert states(folder, "ghost_mechanism") == [("TIMEOUT", 2000), ("COMPLETED", 4000)]
-    assert states(folder, "switch_speed")[0][0] in ("OUT_OF_MEMORY", "FAILED")
-    assert states(folder, "switch_speed")[1] == ("COMPLETED", 4000)
-    assert states(folder, "learned_potential") == [("COMPLETED", 2000)]  # the same job, requeued
-    restarts = {job["Comment"]: job["Restarts"] for job in jobs_of(folder)}
-    assert restarts["rule_simulate_wildcards_learned_potential"] == "1"
+    assert states(folder, seen, "dwell_time") == [("FAILED", 2000), ("COMPLETED", 4000)]
+    assert states(folder, seen, "diagnostic") == [("CANCELLED", 2000), ("COMPLETED", 4000)]
+    assert states(folder, seen, "ghost_mechanism") == [("TIMEOUT", 2000), ("COMPLETED", 4000)]
+    assert states(folder, seen, "switch_speed")[0][0] in ("OUT_OF_MEMORY", "FAILED")
+    assert states(folder, seen, "switch_speed")[1] == ("COMPLETED", 4000)
+    assert states(folder, seen, "learned_potential") == [("COMPLETED", 2000)]  # the same job, requeued
+    restarts = {job["JobId"]: job["Restarts"] for job in jobs_of(folder)}
+    assert restarts[(seen / "learned_potential.jobs").read_text().split()[0]] == "1"
 
 
 def test_retries_used_up_name_the_job_and_its_log(node, site, tmp_path):

@@ -249,6 +249,29 @@ def test_any_division_into_parts_gives_the_same_manifest(tmp_path):
     assert len(set(manifests)) == 1
 
 
+def test_a_part_may_be_whole_runs(tmp_path):
+    """One job a seed: each does its run, the last one finds them and says where each was done."""
+    whole, out, done = tmp_path / "whole/runs/tiny/manifest.json", tmp_path / "parts/runs/tiny/manifest.json", []
+
+    def step(job):
+        def run(unit):
+            done.append(unit.seed)
+            return Outcome([Measured("all", "loss", unit.seed)])
+
+        return Plan(run)
+
+    execute(step, json.dumps(declaration()), whole)
+    for seed in (8, 7):
+        execute(step, json.dumps(declaration(seeds=[seed])), out, done=tmp_path / f"seed{seed}.json")
+        assert not out.exists()
+    assert done == [7, 8, 8, 7]
+    execute(step, json.dumps(declaration()), out)
+    assert len(done) == 4
+    assert out.read_bytes() == whole.read_bytes()
+    parts = [json.loads((tmp_path / f"seed{seed}.json").read_text()) for seed in (7, 8)]
+    assert parts == [[run.run_id] for run in open_runs(out)]
+
+
 # ----------------------------------------------------------------------------------------------------- command line
 
 

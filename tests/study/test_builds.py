@@ -45,7 +45,7 @@ def test_the_papers_file_shows_every_key_that_a_lab_may_fill_in(lab, root):
     assert shown["groot"].keys() == schema["groot"]["properties"].keys()
     loaded = config.load({"scale": "own"})
     assert [path.stem for path in loaded.files] == ["paper", "own"]
-    assert (loaded.backbone, loaded.camera_ready, loaded.feature_jobs) == ("groot", True, 8)
+    assert (loaded.backbone, loaded.camera_ready, loaded.workers) == ("groot", True, 16)
     assert loaded.experiment("dual_arm").settings == {"path": "/data/dual_arm"}
 
 
@@ -339,14 +339,14 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"experiments": {"mlp": {"learning_rate": 10**400}}}, "mlp.learning_rate must be float"),
         ({"experiments": {"mlp": {7: 1}}}, "mlp has no setting 7"),
         ({"experiments": {"latency": {"decoders": {}}}}, "latency.decoders must be dict"),
-        ({"feature_jobs": 1_000_000}, "feature_jobs: 1000000 is greater than the maximum of 1000"),
+        ({"workers": 1_000_000}, "workers: 1000000 is greater than the maximum of 1024"),
         ({"workers": 10**9}, "workers: 1000000000 is greater than the maximum of 1024"),
         ({"max_seeds": 10**9}, "max_seeds: 1000000000 is greater"),
         ({7: 1}, "no key 7"),
         ({"max_seeds": 0}, "max_seeds: 0 is less than the minimum of 1"),
         ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
         ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
-        ({"feature_jobs": 0}, "feature_jobs: 0 is less than the minimum of 1"),
+        ({"workers": 0}, "workers: 0 is less than the minimum of 1"),
         ({"backbone": "groot", "experiments": {"dual_arm_features": {"hidden": 3}}}, "has no setting 'hidden'"),
     ],
 )

@@ -37,6 +37,7 @@ rule plot:
     params:
         out=lambda wildcards: scale.figures / wildcards.label,
         pgf="--pgf" if TEX else "",
+        experiments=lambda wildcards: BUILT[f"fig_{wildcards.label}"].experiments,
         code=lambda wildcards: code_hash("ghost.steps.plot", f"ghost.report.plots.{wildcards.label}"),
     shell:
         "python -m ghost.runs.warm ghost.steps.plot --label {wildcards.label} {params.pgf} --out {params.out:q}"

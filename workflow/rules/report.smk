@@ -1,6 +1,9 @@
 # Report: all cells -> macros -> the PDF and the audit page.
 
 MANIFESTS = [scale.manifest(experiment.name) for experiment in scale.experiments]
+# What the report consists of, as a parameter: one more or fewer makes the rules below run again.
+CONTENTS = [*BUILT, *(experiment.name for experiment in scale.experiments)]
+SECTIONS = sorted(map(str, Path("paper/sections").glob("*.tex")))
 
 
 rule collect:
@@ -16,6 +19,7 @@ rule collect:
     conda:
         "../../environment.yml"
     params:
+        contents=CONTENTS,
         code=code_hash("ghost.steps.collect"),
     shell:
         "python -m ghost.runs.warm ghost.steps.collect --cells {input.cells:q} --manifests {input.manifests:q}"
@@ -50,7 +54,7 @@ rule macros:
 rule typeset:
     input:
         main="paper/main.tex",
-        text=sorted(map(str, Path("paper/sections").glob("*.tex"))),
+        text=SECTIONS,
         style="paper/ghost.sty",
         references="paper/references.bib",
         numbers=rules.macros.output,
@@ -64,6 +68,7 @@ rule typeset:
     conda:
         "../../environment.yml"
     params:
+        contents=[*CONTENTS, *SECTIONS],
         figures=scale.figures,
         generated=scale.generated,
         ready=f"python -m ghost.runs.warm ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
@@ -110,6 +115,7 @@ rule audit:
     conda:
         "../../environment.yml"
     params:
+        contents=CONTENTS,
         scale=scale.scale,
         tables=lambda wildcards: canonical({artefact.id: artefact.layout() for artefact in ARTEFACTS}),
         code=code_hash("ghost.steps.audit"),
@@ -130,6 +136,7 @@ rule inventory:
     conda:
         "../../environment.yml"
     params:
+        contents=[*CONTENTS, *map(str, OUTPUTS)],
         code=code_hash("ghost.steps.inventory"),
     shell:
         "python -m ghost.runs.warm ghost.steps.inventory --files {input.files:q} --manifests {input.manifests:q}"

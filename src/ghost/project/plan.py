@@ -1,67 +1,75 @@
-"""`ghost plan fig:diagnostic`: the jobs before a build, their cost, which are done already, and the critical path.
+"""`ghost plan fig:diagnostic`: the jobs before a build, their cost, which are done already, and how long it takes.
 
-Snakemake itself says which jobs there are and which would run, as with `--profile slurm`. A job costs the hours of its
-recorded runs, or else those in Snakemake's own record of it. A job without any record may take up to the profile's time
-limit; if its rule is light (it runs where Snakemake runs, not in the queue), it counts nothing.
+Snakemake itself says which jobs there are and which would run, as with `--profile slurm` and the site's grain. A job
+costs its units, at what a unit took where it was measured (`ghost.project.prices`). What was never measured may take up
+to the profile's time limit. A job that only gathers, or that runs where Snakemake runs, costs its start.
 """
 
+import contextlib
+import io
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from pathlib import Path
+from math import ceil
 from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import read_json
 from ghost.project.dvc import files
-from ghost.project.snapshots import record_path
-from ghost.runs.records import open_runs
+from ghost.project.prices import Prices
+from ghost.project.schedule import Task, longest_chain, makespan
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
+from ghost.study.parts import Grain, Part, check_grain, parts_of, units_of
+
+START_S = 7.0  # until a trivial job is done: Slurm starts a Snakemake, which starts a Python
+LIMIT, LIGHT = "time limit", "light"
+PARALLEL = ("episodes", "attempts")  # units that share the cores of a job
 
 
 @dataclass(frozen=True)
 class Job:
     rule: str
-    wildcards: str
+    wildcards: tuple[str, ...]
     inputs: frozenset[str]
     outputs: frozenset[str]
     cpus: int = 1
     gpus: int = 0
     limit_s: float = 0.0  # the time that the profile grants at the first attempt
+    memory_mb: int = 0  # that it asks for at the first attempt
     is_light: bool = False
     is_done: bool = False  # its outputs are up to date
 
     @property
     def name(self) -> str:
-        return f"{self.rule} {self.wildcards}".strip()
+        return " ".join((self.rule, *self.wildcards))
+
+    @property
+    def kind(self) -> str:
+        """Without its part: what a line of the plan is about."""
+        return " ".join((self.rule, *self.wildcards[:1]))
 
 
 @dataclass(frozen=True)
 class Cost:
     wall_s: float
-    source: str  # recorded, limit or light
+    source: str  # where the number comes from
 
 
-def plan(identity: str, config: Config) -> str:
+def plan(identity: str, config: Config, *, gpus: int = 8, cores: int = 128) -> str:
     """The jobs and their cost, to be read before `snakemake` is started for a figure, a table or the `paper`."""
-    jobs = read_jobs(targets(identity, config), {**config.overrides, "scale": config.scale})
+    jobs, grain = read_jobs(targets(identity, config), {**config.overrides, "scale": config.scale})
     rest = [job for job in jobs if not job.is_done]
-    costs = {job.name: cost(job) for job in rest}
+    costs = price_all(rest, config, grain)
     counts = f"{len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"
-    lines = [f"{identity} at {config.scale} scale: {counts}"]
-    width = max((len(job.name) for job in jobs), default=0)
-    for job in jobs:
-        lines.append(f"  {job.name:{width}}  {'cached' if job.is_done else price(job, costs[job.name])}")
-    cpu_h = sum(costs[job.name].wall_s * job.cpus for job in rest) / 3600
-    gpu_h = sum(costs[job.name].wall_s * job.gpus for job in rest) / 3600
-    bound = ", at most" if any(found.source == "limit" for found in costs.values()) else ""
-    lines.append(f"to pay{bound}: {cpu_h:.3f} CPU hours, {gpu_h:.3f} GPU hours")
-    path, seconds = critical_path(rest, costs)
-    if path:
-        lines.append(f"critical path: {' -> '.join(path)}, {seconds / 3600:.3f} h")
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            f"{identity} at {config.scale} scale: {counts}",
+            *lines(jobs, costs),
+            *memory(rest, config),
+            *totals(rest, costs, gpus=gpus, cores=cores),
+        ]
+    )
 
 
 def targets(identity: str, config: Config) -> list[str]:
@@ -75,76 +83,151 @@ def targets(identity: str, config: Config) -> list[str]:
     return [*files(known[identity], config), str(config.data / "cells" / f"{known[identity].stage}.jsonl")]
 
 
-def read_jobs(wanted: list[str], config: Mapping[str, str]) -> list[Job]:
-    """All jobs behind these targets, in the order the data flows, from Snakemake's own graph."""
+def read_jobs(wanted: list[str], config: Mapping[str, str]) -> tuple[list[Job], Grain]:
+    """All jobs behind these targets, in the order the data flows, from Snakemake's own graph; and the site's grain."""
     from snakemake import cli
     from snakemake.api import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings, SnakemakeApi
     from snakemake.exceptions import RuleException, WorkflowError
 
     _, profile = cli.parse_args(["--profile", "slurm"])
+    grain = check_grain(profile.set_scatter or {})
     resources = ResourceSettings(
-        nodes=profile.jobs, overwrite_resources=profile.set_resources, default_resources=profile.default_resources
+        nodes=profile.jobs,
+        overwrite_resources=profile.set_resources,
+        default_resources=profile.default_resources,
+        overwrite_scatter=grain,
     )
-    largest = profile.max_checksum_file_size
-    graph = DAGSettings(wanted, force_incomplete=profile.rerun_incomplete, max_checksum_file_size=largest)
+    graph = DAGSettings(
+        wanted,
+        force_incomplete=profile.rerun_incomplete,
+        rerun_triggers=profile.rerun_triggers,
+        max_checksum_file_size=profile.max_checksum_file_size,
+    )
     try:
         with SnakemakeApi(OutputSettings(dryrun=True, log_level_override=logging.ERROR)) as api:
             workflow_api = api.workflow(resources, ConfigSettings(config=dict(config)))
-            workflow_api.dag(graph).execute_workflow(executor="dryrun")
-            workflow = workflow_api._workflow
-            found = [_job(job, workflow) for job in workflow.dag.jobs if not job.rule.norun]
+            with contextlib.redirect_stdout(io.StringIO()):
+                workflow_api.dag(graph).printrulegraph()  # makes the graph of jobs, and does not describe each
+            found = _read(workflow_api._workflow)
     except (WorkflowError, RuleException) as error:
         raise GhostError(str(error)) from None
     found.sort(key=lambda job: job.name)
-    return list(TopologicalSorter({job: before(job, found) for job in found}).static_order())
+    return list(TopologicalSorter(before(found)).static_order()), grain
 
 
-def _job(job: Any, workflow: Any) -> Job:
-    # In a dry run Snakemake's `is_local` is true for every job; `_localrules` holds the Snakefile's list.
-    return Job(
-        job.rule.name,
-        ", ".join(job.wildcards_dict.values()),
-        frozenset(map(str, job.input)),
-        frozenset(map(str, job.output)),
-        job.resources.get("cpus_per_task") or job.threads,
-        job.resources.get("gpu", 0),
-        job.resources.get("runtime", 0) * 60,
-        is_light=job.rule.name in workflow._localrules,
-        is_done=not workflow.dag.needrun(job),
-    )
+def _read(workflow: Any) -> list[Job]:
+    """Snakemake's jobs as ours. Jobs that differ in their part ask for the same, which is evaluated once."""
+    asked: dict[tuple[str, ...], tuple[int, int, float, int]] = {}
+    found = []
+    for job in workflow.dag.jobs:
+        if job.rule.norun:
+            continue
+        wildcards = tuple(job.wildcards_dict.values())
+        if (kind := (job.rule.name, *wildcards[:1])) not in asked:
+            of = job.resources
+            cpus, limit_s = of.get("cpus_per_task") or job.threads, of.get("runtime", 0) * 60
+            asked[kind] = (cpus, of.get("gpu", 0), limit_s, of.get("mem_mb", 0))
+        inputs, outputs = frozenset(map(str, job.input)), frozenset(map(str, job.output))
+        # `is_local` of a job is true for all of them here; `_localrules` holds the Snakefile's list.
+        light, done = job.rule.name in workflow._localrules, not workflow.dag.needrun(job)
+        found.append(Job(job.rule.name, wildcards, inputs, outputs, *asked[kind], light, done))
+    return found
 
 
-def before(job: Job, jobs: list[Job]) -> list[Job]:
-    """The jobs whose outputs a job reads."""
-    return [other for other in jobs if other.outputs & job.inputs]
+def before(jobs: list[Job]) -> dict[Job, list[Job]]:
+    """The jobs whose outputs each job reads."""
+    makers = {output: job for job in jobs for output in job.outputs}
+    return {job: list(dict.fromkeys(makers[name] for name in sorted(job.inputs) if name in makers)) for job in jobs}
 
 
-def cost(job: Job) -> Cost:
-    for path in sorted(map(Path, job.outputs)):
-        if path.name == "manifest.json" and path.exists():
-            return Cost(sum(run.record()["wall_s"] for run in open_runs(path)), "recorded")
-        if path.exists() and record_path(str(path)).exists():
-            record = read_json(record_path(str(path)))
-            return Cost(max(0.0, (record.get("endtime") or 0) - (record.get("starttime") or 0)), "recorded")
-    return Cost(0.0, "light") if job.is_light else Cost(job.limit_s, "limit")
-
-
-def critical_path(jobs: list[Job], costs: dict[str, Cost]) -> tuple[list[str], float]:
-    """The chain of jobs that takes longest, however many run at once. `jobs` are in the order the data flows."""
-    longest: dict[str, tuple[list[str], float]] = {}
+def price_all(jobs: list[Job], config: Config, grain: Grain) -> dict[Job, Cost]:
+    prices, of_rule = Prices(config), {experiment.name: experiment.step for experiment in config.experiments}
+    parts = {name: {part.name: part for part in parts_of(config, name, grain)} for name in of_rule}
+    costs = {}
     for job in jobs:
-        path, seconds = _longest(longest[other.name] for other in before(job, jobs))
-        longest[job.name] = ([*path, job.name], seconds + costs[job.name].wall_s)
-    return _longest(longest.values())
+        name = job.wildcards[0] if job.wildcards else ""
+        if job.is_light or of_rule.get(name) != job.rule.removesuffix("_part"):
+            costs[job] = Cost(0.0, LIGHT) if job.is_light else Cost(job.limit_s, LIMIT)
+        elif job.rule == of_rule[name] and len(parts[name]) > 1:
+            costs[job] = Cost(START_S, LIGHT)
+        else:
+            whole = next(iter(parts[name].values()))
+            costs[job] = cost(
+                job, whole if job.rule == of_rule[name] else parts[name][job.wildcards[1]], config, prices
+            )
+    return costs
 
 
-def _longest(paths: Iterable[tuple[list[str], float]]) -> tuple[list[str], float]:
-    return max(paths, key=lambda found: (found[1], len(found[0])), default=([], 0.0))
+def cost(job: Job, part: Part, config: Config, prices: Prices) -> Cost:
+    """A part's units, at the price of each; on the cores of the job where they share them."""
+    noun, _ = units_of(config, job.wildcards[0])
+    found = prices.price(job.wildcards[0])
+    if found is None:
+        return Cost(job.limit_s, LIMIT)
+    units = ceil(part.units / job.cpus) if noun in PARALLEL else part.units
+    return Cost(START_S + units * found.unit_s, found.source)
+
+
+def lines(jobs: list[Job], costs: Mapping[Job, Cost]) -> list[str]:
+    """One line for the jobs that differ in their part alone."""
+    groups: dict[tuple[str, str], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault((job.kind, costs[job].source if job in costs else "cached"), []).append(job)
+    width = max((len(kind) for kind, _ in groups), default=0)
+    made = []
+    for (kind, source), same in groups.items():
+        times = f"{len(same):4d} x " if len(same) > 1 else " " * 7
+        shown = "cached" if source == "cached" else price(same[0], max((costs[job] for job in same), key=_seconds))
+        made.append(f"  {kind:{width}} {times}{shown}")
+    return made
+
+
+def _seconds(cost: Cost) -> float:
+    return cost.wall_s
 
 
 def price(job: Job, cost: Cost) -> str:
-    if cost.source == "light":
-        return "light"
+    if cost.source == LIGHT:
+        return LIGHT
     gpus = f" and {job.gpus} GPU{'s' if job.gpus > 1 else ''}" if job.gpus else ""
-    bound = "at most " if cost.source == "limit" else ""
-    return f"{bound}{cost.wall_s / 3600:.3f} h on {job.cpus} CPU{'s' if job.cpus > 1 else ''}{gpus}"
+    bound = "at most " if cost.source == LIMIT else ""
+    shown = f"{bound}{cost.wall_s / 3600:.3f} h on {job.cpus} CPU{'s' if job.cpus > 1 else ''}{gpus}"
+    return f"{shown}; {cost.source}"
+
+
+def memory(jobs: list[Job], config: Config) -> list[str]:
+    """What each rule asks for beside the largest peak that was measured, in whatever build."""
+    peaks: dict[str, tuple[float, str]] = {}
+    for measured in (each for found in Prices(config).known.values() for each in found):
+        peak = (measured.peak_memory_mb, f"{measured.experiment} in {measured.build}")
+        peaks[measured.step] = max(peaks.get(measured.step, (0.0, "")), peak)
+    asked = {job.rule.removesuffix("_part"): 0 for job in jobs if not job.is_light}
+    for job in jobs:
+        if not job.is_light:
+            asked[job.rule.removesuffix("_part")] = max(asked[job.rule.removesuffix("_part")], job.memory_mb)
+    return [
+        f"memory of {step}: asks for {mb} MB; the largest peak so far is {peaks[step][0]:.0f} MB, {peaks[step][1]}"
+        for step, mb in sorted(asked.items())
+        if step in peaks
+    ]
+
+
+def totals(jobs: list[Job], costs: Mapping[Job, Cost], *, gpus: int, cores: int) -> list[str]:
+    cpu_h = sum(costs[job].wall_s * job.cpus for job in jobs) / 3600
+    gpu_h = sum(costs[job].wall_s * job.gpus for job in jobs) / 3600
+    bound = ", at most" if any(found.source == LIMIT for found in costs.values()) else ""
+    limits = sum(costs[job].source == LIMIT for job in jobs)
+    paid = sum(costs[job].source not in (LIMIT, LIGHT) for job in jobs)
+    light = len(jobs) - limits - paid
+    made = [
+        f"prices: {paid} jobs by measured units, {limits} by the profile's time limit, {light} light",
+        f"to pay{bound}: {cpu_h:.3f} CPU hours, {gpu_h:.3f} GPU hours",
+    ]
+    if jobs:
+        after = before(jobs)
+        tasks = {job: Task(costs[job].wall_s, job.cpus, job.gpus, after[job]) for job in jobs}
+        chain, seconds = longest_chain(tasks)
+        made.append(f"critical path{bound}: {' -> '.join(job.name for job in chain)}, {seconds / 3600:.3f} h")
+        took = makespan(tasks, cores=cores, gpus=gpus)
+        made.append(f"on {gpus} GPUs and {cores} cores{bound}: {took / 3600:.3f} h")
+    return made

@@ -7,7 +7,9 @@ step is a function that reads the job and returns a `Plan`; the driver finds or 
 work, see ghost.runs.units), records it and writes the manifest. What a run inherits from its inputs (stand-ins, reduced
 settings) is inherited here. A run that consists of many independent units returns a `Split`.
 
-With `--part 2 --parts 8` a job does its share of the units and writes no manifest, only the file that `--done` names.
+With `--done` a job does a part of the work and writes no manifest, only the file that the option names. The part is
+the runs of those seeds that the job receives, or with `--part 2 --parts 8` a share of the units of each of these runs.
+The job without `--done` then finds what the parts have done (`ghost.study.parts` says which parts there are).
 """
 
 import csv
@@ -171,9 +173,9 @@ def execute(
         out: the manifest to write; the runs go beside it.
         needs: the manifests of the experiments that it needs.
         reads: the files of the repository that it reads.
-        part: which share of the units to do, 1 to `parts`.
-        parts: how many jobs share the units.
-        done: the file to write instead of the manifest when a part is done.
+        part: with --done, which share of the units of each run to do, 1 to `parts`.
+        parts: how many jobs share the units of a run.
+        done: the file to write instead of the manifest, when this part of the work is done.
     """
     if not 1 <= part <= parts:
         raise GhostError(f"part must be 1 to {parts}, got {part}")
@@ -223,7 +225,7 @@ class Driver:
     def record(self, seed: int) -> dict[str, Any]:
         """Find or do a run, show it in the experiment's folder, and return its entry of the manifest."""
         record, folder = self.declared(seed), confined(self.job.folder, f"seed{seed}")
-        kept = self.find(record) or self.job.store.do(self.job.step, identity(record), partial(self.work, seed, record))
+        kept = self.find_or_do(seed, record)
         records = [run.record() for run in self.plan.inputs(seed, self.job.needs)]
         measured = read_measured((kept.folder / MEASURED).read_bytes(), MEASURED)
         values = {f"{m.condition}/{m.metric}": m.value for m in measured}
@@ -244,6 +246,10 @@ class Driver:
             write_text(folder / UNITS, _units_text(kept.value["units"]))
         files = {f"{folder.name}/{name}": entry["sha256"] for name, entry in kept.files.items()}
         return {"run_id": kept.address, "seed": seed, "files": files}
+
+    def find_or_do(self, seed: int, record: Mapping[str, Any]) -> Kept:
+        work = partial(self.work, seed, record)
+        return self.find(record) or self.job.store.do(self.job.step, identity(record), work)
 
     def find(self, record: Mapping[str, Any]) -> Kept | None:
         """A finished run: among the units, or in its folder, as after `dvc pull`; then it becomes a unit again."""
@@ -299,18 +305,19 @@ class Driver:
         return made
 
     def do_part(self, part: int, parts: int) -> list[str]:
-        """This job's share of the units of each run; returns their addresses."""
+        """This job's part of the work: whole runs, or its share of the units of each run; returns their addresses."""
         addresses: list[str] = []
         for seed in self.job.seeds:
             record = self.declared(seed)
-            if self.find(record) is not None:
-                continue
-            split = self.plan.run(self.unit(seed, self.job.store.folder / self.job.step))
-            if not isinstance(split, Split):
-                raise GhostError(f"{self.job.name}: a run of {self.job.step} has no parts")
-            first, last = (len(split.items) * k // parts for k in (part - 1, part))
-            share = dict(list(split.items.items())[first:last])
-            addresses += [kept.address for kept in self.do_items(split, record, share)]
+            if parts == 1:
+                addresses.append(self.find_or_do(seed, record).address)
+            elif self.find(record) is None:
+                split = self.plan.run(self.unit(seed, self.job.store.folder / self.job.step))
+                if not isinstance(split, Split):
+                    raise GhostError(f"{self.job.name}: a run of {self.job.step} has no parts")
+                first, last = (len(split.items) * k // parts for k in (part - 1, part))
+                share = dict(list(split.items.items())[first:last])
+                addresses += [kept.address for kept in self.do_items(split, record, share)]
         return addresses
 
     def unit(self, seed: int, folder: Path) -> Unit:

@@ -3,7 +3,7 @@
 The experiment needs the demonstrations, then what the backbone needs. Its module is a backbone (`ghost.backbones`
 describes the contract); the settings are the backbone's and those of the sampling (`ghost.data.sampling`) in one flat
 list. `ghost.data.features` describes the files. A shard is a unit of work: a killed step goes on after the last
-finished shard, and several jobs may share the shards (`ghost.steps.cache_shards`). In memory are the pictures of a
+finished shard, and several jobs may share the shards (`ghost.study.parts`). In memory are the pictures of a
 batch and the tokens of a shard.
 """
 

@@ -30,7 +30,7 @@ from ghost.study.seeds import Wanted, resolved
 AT_ROOT = "laptop"  # the build whose figures and PDF lie at the root of the project
 COMMAND_LINE = "--config"
 EXTENDS = "extends"
-HOW = ("scale", "workers", "feature_jobs", "camera_ready")  # keys that say how to build, not what
+HOW = ("scale", "workers", "camera_ready")  # keys that say how to build, not what
 NAME = re.compile(r"[a-z0-9_]+")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 LOCK = Path("requirements.lock")
@@ -50,7 +50,6 @@ class Config:
     paper: tuple[Experiment, ...] = EXPERIMENTS  # the same at the paper's own sizes
     backbone: str = "standin"
     groot_python: str = GROOT_PYTHON
-    feature_jobs: int = 1  # that share the caching of features
     workers: int = 1  # processes that share the episodes of a job in LIBERO
     libero_assets: str = ""  # a folder, or hub; none: those that are there (ghost.libero.assets)
     camera_ready: bool = False  # refuse what a draft only marks
@@ -161,6 +160,10 @@ class Config:
     def manifest(self, name: str) -> Path:
         return self.data / "runs" / name / "manifest.json"
 
+    def part(self, name: str, part: str) -> Path:
+        """What a job leaves that did a part of an experiment (`ghost.study.parts`)."""
+        return self.data / "parts" / name / f"{part}.json"
+
     def declaration(self, name: str) -> dict[str, Any]:
         """An experiment as plain values: a step receives it as JSON, and Snakemake as a parameter."""
         here, paper = self._by_name[name]
@@ -198,12 +201,12 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
     replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
-    jobs, workers = int(chosen.get("feature_jobs", 1)), int(chosen.get("workers", 1))
+    workers = int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
     paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
-    return Config(scale, made, paper, backbone, python, jobs, workers, assets, ready, dict(overrides), paths)
+    return Config(scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths)
 
 
 def opened(scale: str, root: Path = Path()) -> Config:

@@ -1,0 +1,196 @@
+"""What a unit of work takes, from measurements: of this build, or of another one and of data/bench/units.json.
+
+A measurement of another build counts if its settings, and those of everything that it rests on, differ in amounts
+only: epochs, rounds, episodes, samples. Time is proportional to these, and the price is scaled. If only what it rests
+on is of another size, as an episode with a smaller policy, it is the second choice, and the price says so. A unit of
+other widths says nothing about this build. Without a measurement, the price is the time limit of the profile: an upper
+bound.
+
+The time of a unit is that of its processor, where it ran without a GPU: a busy machine stretches the clock's time.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ghost.errors import GhostError
+from ghost.files import canonical, read_json, write_text
+from ghost.runs.records import UNITS, open_runs
+from ghost.study.builds import Config
+from ghost.study.parts import NOUNS, SEEDS, units_of
+
+BENCH = Path("data/bench/units.json")
+# Settings that say how much of the same work a unit is, by step: its own, then those of what it rests on.
+OWN: Mapping[str, tuple[str, ...]] = {
+    "train": ("epochs",),
+    "train_agent": ("epochs",),
+    "evaluate": ("rounds", "episodes", "samples", "tasks"),
+    "make_demos": ("episodes", "episodes_per_task", "learners", "tasks", "max_steps"),
+    "rollout": ("max_steps",),
+    "finetune": ("steps",),
+    "cache_features": ("samples_per_shard",),
+}
+BEHIND: Mapping[str, tuple[str, ...]] = {
+    "train": ("libero_demos.attempts", "libero_demos.tasks"),
+    "train_agent": ("ml10_demos.episodes_per_task", "ml45_demos.episodes_per_task"),
+}
+# Settings that change no unit: how many there are, and how long the models were trained that it looks at.
+COUNTS: Mapping[str, tuple[str, ...]] = {
+    "rollout": ("tasks", "trials", "misdirect", "switch_at"),
+    "make_demos": ("attempts",),
+    "cache_features": ("stride", "test_episodes", "train_per_task", "test_per_task"),
+    "evaluate": ("warm_up",),
+}
+LIGHT_MODELS = ("rollout", "evaluate")  # steps in which the size of a model is a small part of the work
+OTHER_INPUTS = ", with inputs of another size"
+FREE = ("epochs", "attempts", "tasks", "trials", "episodes_per_task", "patience")  # of what it rests on
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The mean time of an experiment's units in one build, and the settings that they had."""
+
+    experiment: str
+    step: str
+    build: str
+    unit: str  # a run, or the units that a run consists of
+    unit_s: float
+    units: int  # measured
+    peak_memory_mb: float
+    device: str
+    settings: Mapping[str, Any]
+    reduced: Mapping[str, Any]  # what is smaller than in the paper, inherited
+
+
+@dataclass(frozen=True)
+class Price:
+    unit_s: float
+    source: str  # where the number comes from, in words
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The prices of a build's experiments."""
+
+    config: Config
+    root: Path = Path()
+
+    @cached_property
+    def known(self) -> dict[str, list[Measurement]]:
+        """By experiment: this build's own first, then those of other builds here, then those that are kept."""
+        found: dict[str, list[Measurement]] = {}
+        builds = sorted((path.parent for path in self.root.glob("data/*/runs")), key=lambda b: b != self.config.data)
+        listed = [each for build in builds for each in measurements(build)]
+        kept = read_json(self.root / BENCH, [dict]) if (self.root / BENCH).is_file() else []
+        for measured in (*listed, *(Measurement(**each) for each in kept)):
+            found.setdefault(measured.experiment, []).append(measured)
+        return found
+
+    def price(self, name: str) -> Price | None:
+        """What a unit of an experiment takes; None where nothing comparable was measured."""
+        noun, _ = units_of(self.config, name)
+        known = [measured for measured in self.known.get(name, ()) if measured.unit == noun]
+        for strict, warning in ((True, ""), (False, OTHER_INPUTS)):
+            for measured in known:
+                ratio = self.ratio(name, measured, strict=strict)
+                if ratio is not None:
+                    scaled = "" if ratio == 1 else f", times {ratio:.3g} for its size"
+                    return Price(measured.unit_s * ratio, f"{measured.build} on {measured.device}{scaled}{warning}")
+        return None
+
+    def ratio(self, name: str, measured: Measurement, *, strict: bool = True) -> float | None:
+        """How much more work a unit is here than it was there; None where they are not comparable."""
+        here, step = self.config.experiment(name), measured.step
+        if here.step != step or here.settings.keys() != measured.settings.keys():
+            return None
+        amounts, counts, ratio = OWN.get(step, ()), COUNTS.get(step, ()), 1.0
+        for key, value in here.settings.items():
+            if value != measured.settings[key] and key not in counts:
+                if key not in amounts:
+                    return None
+                ratio *= _amount(value) / _amount(measured.settings[key])
+        for key in {key for key in measured.reduced if "." in key} | self.reduced_behind(name):
+            value, there = self.behind(key), measured.reduced.get(key, {}).get("here", self.paper(key))
+            if value == there:
+                continue
+            if key in BEHIND.get(step, ()):
+                ratio *= _amount(value) / _amount(there)
+            elif key.partition(".")[2] not in FREE and (strict or step not in LIGHT_MODELS):
+                return None
+        return ratio
+
+    def reduced_behind(self, name: str) -> set[str]:
+        """Settings of what an experiment rests on that are smaller here than in the paper, as <experiment>.<key>."""
+        found: set[str] = set()
+        for need in self.config.experiment(name).needs:
+            found |= {f"{need}.{key}" for key in self.config.declaration(need)["reduced"]} | self.reduced_behind(need)
+        return found
+
+    def behind(self, key: str) -> Any:
+        name, _, setting = key.partition(".")
+        return self.config.experiment(name).settings.get(setting)
+
+    def paper(self, key: str) -> Any:
+        name, _, setting = key.partition(".")
+        return next(each for each in self.config.paper if each.name == name).settings.get(setting)
+
+
+def measurements(build: Path) -> Iterator[Measurement]:
+    """What the records of a build's runs say."""
+    for manifest in sorted(build.glob("runs/*/manifest.json")):
+        try:
+            records = [(run, run.record()) for run in open_runs(manifest)]
+        except GhostError:  # damaged: `ghost audit --verify` says so
+            continue
+        record = records[0][1]
+        times = [time for run, _ in records for time in _unit_times(build, record["step"], manifest.parent, run.seed)]
+        yield Measurement(
+            record["experiment"],
+            record["step"],
+            build.name,
+            NOUNS[record["step"]] if times else SEEDS,
+            round(fmean(times or [_time(record) for _, record in records]), 3),
+            len(times or records),
+            max(record["peak_memory_mb"] for _, record in records),
+            record["gpus"][0]["model"] if record["gpus"] else record["cpu"],
+            record["settings"],
+            record["reduced"],
+        )
+
+
+def keep(build: Path, bench: Path = BENCH) -> str:
+    """Put the measurements of a build into data/bench/units.json, in place of older ones of the same experiments."""
+    new = {each.experiment: asdict(each) for each in measurements(build)}
+    old = {each["experiment"]: each for each in read_json(bench, [dict])} if bench.is_file() else {}
+    lines = [canonical(entry) for _, entry in sorted((old | new).items())]
+    write_text(bench, "[\n" + ",\n".join(lines) + "\n]\n")
+    return f"{bench}: {len(new)} experiments of {build}, {len(lines)} in all"
+
+
+def _time(entry: Mapping[str, Any]) -> float:
+    """Of a run or a unit, in seconds."""
+    return float(entry["wall_s"] if entry.get("gpus") else min(entry["wall_s"], entry["cpu_s"]))
+
+
+def _unit_times(build: Path, step: str, folder: Path, seed: int) -> list[float]:
+    """Of the units of a run: a kept unit knows the processor's time, the list in the run's folder the clock's."""
+    path = folder / f"seed{seed}" / UNITS
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as lines:
+        listed = list(csv.DictReader(lines))
+    kept = [build / "units" / step / f"{line['address']}.json" for line in listed]
+    return [
+        _time(read_json(unit)) if unit.is_file() else float(line["wall_s"])
+        for unit, line in zip(kept, listed, strict=True)
+    ]
+
+
+def _amount(value: Any) -> float:
+    if isinstance(value, list):
+        return float(len(value))
+    return float(value)
