@@ -14,6 +14,7 @@ from ghost.runs import warm
 from ghost.errors import GhostError
 from ghost.study import ARTEFACTS, buildable
 from ghost.files import canonical, sha256, tidy
+from ghost.report.headlines import metric_names
 from ghost.report.inventory import outputs
 from ghost.report.latexmk import available
 from ghost.runs.code import code_hash, imports
