@@ -1,5 +1,6 @@
 """The commands between Snakemake and DVC: `ghost make` and `ghost trial` of dvc.yaml, `ghost keep` and `ghost pull`."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from ghost.project.recipes import recipes
 from ghost.project.snapshots import restore, snapshot_path, take
 from ghost.report.cells import read_cells
 from ghost.study import find_artefact
-from ghost.study.builds import Config, load
+from ghost.study.builds import Config, load, opened
 
 MADE = Path(".snakemake/made.json")  # the recipes and files of the stages that Snakemake has made here
 PARAMETERS = Path("params.yaml")  # of a trial
@@ -55,12 +56,10 @@ def keep(config: Config) -> str:
         raise GhostError(f"nothing to keep in {config.data}; `snakemake all --config scale={config.scale}` makes it")
     count = sum(take(part, config) for part in there)
     kept = _kept(config)
-    whole = len(there) == len(known) or not kept.exists()
+    whole = len(there) == len(known) or not kept.exists()  # else DVC leaves the rest of the folder as it was kept
     _dvc("add", "--quiet", *([str(config.data)] if whole else _paths(there, config)))
-    missing = f"; {len(known) - len(there)} are not made" if len(there) < len(known) else ""
-    return (
-        f"{len(there)} parts of the build {config.scale} kept, {count} files{missing}; next: git add {kept}, dvc push"
-    )
+    missing = f"; {len(known) - len(there)} parts are not here" if len(there) < len(known) else ""
+    return f"{len(there)} parts of the build {config.scale} kept in {kept}, {count} files{missing}"
 
 
 def _kept(config: Config) -> Path:
@@ -69,11 +68,11 @@ def _kept(config: Config) -> Path:
 
 
 def _paths(chosen: list[Part], config: Config) -> list[str]:
-    """What belongs to some parts below the folder of the build. DVC leaves the rest of the folder as it was kept."""
+    """What belongs to some parts below the folder of the build, and what `--config` said when it was made."""
     inside = [target for part in chosen for target in part.targets if Path(target).is_relative_to(config.data)]
     runs = [part.folder for part in chosen if part.folder]
     alone = [target for target in inside if not any(Path(target).is_relative_to(folder) for folder in runs)]
-    return [*runs, *alone, *(str(snapshot_path(part, config)) for part in chosen)]
+    return [*runs, *alone, *(str(snapshot_path(part, config)) for part in chosen), str(config.memory)]
 
 
 def pull(what: str, config: Config) -> str:
@@ -85,7 +84,7 @@ def pull(what: str, config: Config) -> str:
     if not chosen:
         raise GhostError(f"{what} rests on no runs: `snakemake {files(find_artefact(what), config)[0]}` makes it")
     _dvc("pull", "--quiet", *_paths(chosen, config))
-    return restore(config)
+    return restore(opened(config.scale))
 
 
 def trial(what: str) -> None:
@@ -116,11 +115,10 @@ def trial(what: str) -> None:
 def _lend_runs(lender: Config, borrower: Config) -> None:
     """Link the runs of one build into another. A step takes a run that it finds there if its id is the wanted one."""
     for experiment in borrower.experiments:
-        folder = lender.manifest(experiment.name).parent
-        for path in folder.glob("seed*/**/*"):
-            target = borrower.manifest(experiment.name).parent / path.relative_to(folder)
-            if path.is_file() and not target.exists():
-                link(path, target)
+        for run in lender.manifest(experiment.name).parent.glob("seed*"):
+            target = borrower.manifest(experiment.name).parent / run.name
+            if not target.exists():
+                shutil.copytree(run, target, copy_function=lambda a, b: link(Path(a), Path(b)))
 
 
 def _snakemake(targets: tuple[str, ...] | list[str], config: Mapping[str, Any]) -> None:
