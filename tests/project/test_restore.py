@@ -155,10 +155,12 @@ def fresh(author, tmp_path) -> Path:
     return tmp_path / "clone"
 
 
-@pytest.fixture
-def clone(fresh) -> Path:
-    call(fresh, "dvc", "pull")
-    return fresh
+@pytest.fixture(scope="module")
+def clone(author, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("reader") / "clone"
+    call(author[0], "git", "clone", "-q", str(author[0]), str(folder))
+    call(folder, "dvc", "pull")
+    return folder
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -174,6 +176,20 @@ class TestClone:
         assert said.count("Snakemake has made it already") == len([a for a in ARTEFACTS if a.step])
         assert "Data and pipelines are up to date" in call(folder, "dvc", "repro").stdout
         assert call(folder, "git", "status", "--short").stdout == ""
+
+    def test_wrong_and_missing_files_are_named_and_nothing_is_restored(self, clone):
+        (clone / "figures/dwell_time.pdf").unlink()
+        rows = clone / "data/laptop/runs/switch_speed/seed0/measured.csv"
+        content = rows.read_text()
+        rows.unlink()  # DVC may have linked it to its cache
+        rows.write_text(content.replace("1", "2", 1))
+        done = call(clone, "ghost", "restore", check=False)
+        assert done.returncode == 2
+        assert "figures/dwell_time.pdf is missing" in done.stderr
+        assert "measured.csv is not the file of the snapshot" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert not (clone / ".snakemake/metadata").exists()
+        call(clone, "dvc", "checkout", "--force")
 
     def test_a_restored_clone_has_nothing_to_do_at_two_scales_and_notices_edits(self, clone, author):
         assert planned(clone, ()) != set()  # without the records Snakemake would begin anew
@@ -200,19 +216,6 @@ class TestClone:
         edit(clone / "workflow/rules/runs.smk", "# Runs:", "# All runs:")
         status = json.loads(call(clone, "dvc", "status", "--json").stdout)
         assert status["recipes"] == [{"changed deps": {"workflow/rules": "modified", "src/ghost": "modified"}}]
-
-    def test_wrong_and_missing_files_are_named_and_nothing_is_restored(self, clone):
-        (clone / "figures/dwell_time.pdf").unlink()
-        rows = clone / "data/laptop/runs/switch_speed/seed0/measured.csv"
-        content = rows.read_text()
-        rows.unlink()  # DVC may have linked it to its cache
-        rows.write_text(content.replace("1", "2", 1))
-        done = call(clone, "ghost", "restore", check=False)
-        assert done.returncode == 2
-        assert "figures/dwell_time.pdf is missing" in done.stderr
-        assert "measured.csv is not the file of the snapshot" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-        assert not (clone / ".snakemake/metadata").exists()
 
     def test_the_runs_of_one_table_are_enough_to_make_it(self, fresh, author):
         for artefact, config, target in (
@@ -246,14 +249,13 @@ class TestClone:
         assert "switch_speed.png" in (author[0] / "dvc_plots/index.html").read_text()
         assert call(author[0], "git", "status", "--short").stdout == ""
 
-    def test_an_experiment_leaves_the_configuration_and_the_laptop_build_as_they_were(self, clone):
-        call(clone, "ghost", "restore")
-        before = {path: path.read_bytes() for path in (clone / "data/laptop").rglob("*") if path.is_file()}
+    def test_an_experiment_leaves_the_configuration_and_the_laptop_build_as_they_were(self, author):
+        folder, _ = author
+        before = {path: path.read_bytes() for path in (folder / "data/laptop").rglob("*") if path.is_file()}
         settings = ("what=fig:switch_speed", "+experiments.switch_speed.scan_resolution=0.02")
-        call(clone, "dvc", "exp", "run", *(word for each in settings for word in ("-S", each)), "trial", **WHO)
-        changed = call(clone, "git", "status", "--short").stdout.split()[1::2]
-        assert changed == ["dvc.lock", "params.yaml"]
-        assert {path: path.read_bytes() for path in (clone / "data/laptop").rglob("*") if path.is_file()} == before
-        record = json.loads((clone / "data/trial/runs/switch_speed/seed0/run.json").read_text())
+        call(folder, "dvc", "exp", "run", *(word for each in settings for word in ("-S", each)), "trial", **WHO)
+        assert call(folder, "git", "status", "--short").stdout.split()[1::2] == ["dvc.lock", "params.yaml"]
+        assert {path: path.read_bytes() for path in (folder / "data/laptop").rglob("*") if path.is_file()} == before
+        record = json.loads((folder / "data/trial/runs/switch_speed/seed0/run.json").read_text())
         assert record["settings"]["scan_resolution"] == 0.02
-        assert "steps_to_converge" in call(clone, "dvc", "metrics", "show").stdout
+        assert "steps_to_converge" in call(folder, "dvc", "metrics", "show").stdout

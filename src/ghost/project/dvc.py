@@ -40,6 +40,11 @@ class Part:
     targets: tuple[str, ...]  # the files that Snakemake knows
     folder: str = ""  # of runs: all of its files belong to the part
 
+    @property
+    def made(self) -> list[str]:
+        """The targets that are there. Without TeX, or if one file was asked for, they are not all."""
+        return [target for target in self.targets if Path(target).is_file()]
+
 
 def parts(config: Config) -> dict[str, Part]:
     """The parts of a build by name, in the order the data flows."""

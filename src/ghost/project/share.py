@@ -44,20 +44,22 @@ def make(what: str) -> None:
 
 
 def _state(part: Part, recipe: Mapping[str, str]) -> dict[str, Any]:
-    there = [target for target in part.targets if Path(target).is_file()]
-    return {"recipe": recipe[part.name], "files": {target: sha256(Path(target)) for target in there}}
+    return {"recipe": recipe[part.name], "files": {target: sha256(Path(target)) for target in part.made}}
 
 
 def keep(config: Config) -> str:
     """Write the snapshots of all parts of a build that are there, and give the folder of the build to DVC."""
     known = parts(config)
-    there = [part for part in known.values() if all(Path(target).is_file() for target in part.targets)]
+    there = [part for part in known.values() if part.made]
     if not there:
         raise GhostError(f"nothing to keep in {config.data}; `snakemake all --config scale={config.scale}` makes it")
     count = sum(take(part, config) for part in there)
     kept = _kept(config)
-    whole = len(there) == len(known) or not kept.exists()  # else DVC leaves the rest of the folder as it was kept
-    _dvc("add", "--quiet", *([str(config.data)] if whole else _paths(there, config)))
+    whole = all(part.made == list(part.targets) for part in known.values()) or not kept.exists()
+    if whole:
+        _dvc("add", "--quiet", str(config.data))
+    else:  # what was not pulled stays as it was kept
+        _dvc("add", "--quiet", *_paths(there, config))
     missing = f"; {len(known) - len(there)} parts are not here" if len(there) < len(known) else ""
     return f"{len(there)} parts of the build {config.scale} kept in {kept}, {count} files{missing}"
 
@@ -69,10 +71,9 @@ def _kept(config: Config) -> Path:
 
 def _paths(chosen: list[Part], config: Config) -> list[str]:
     """What belongs to some parts below the folder of the build, and what `--config` said when it was made."""
-    inside = [target for part in chosen for target in part.targets if Path(target).is_relative_to(config.data)]
-    runs = [part.folder for part in chosen if part.folder]
-    alone = [target for target in inside if not any(Path(target).is_relative_to(folder) for folder in runs)]
-    return [*runs, *alone, *(str(snapshot_path(part, config)) for part in chosen), str(config.memory)]
+    found = [path for part in chosen for path in ([part.folder] if part.folder else part.made)]
+    inside = [path for path in found if Path(path).is_relative_to(config.data)]
+    return [*inside, *(str(snapshot_path(part, config)) for part in chosen), str(config.memory)]
 
 
 def pull(what: str, config: Config) -> str:

@@ -42,13 +42,13 @@ def snapshot_path(part: Part, config: Config) -> Path:
 
 
 def take(part: Part, config: Config) -> int:
-    """Write the snapshot of a part that is there; returns the number of its files."""
-    paths = [Path(target) for target in part.targets]
+    """Write the snapshot of what is there of a part; returns the number of its files."""
+    paths = [Path(target) for target in part.made]
     if part.folder:
         paths = [found for found in Path(part.folder).rglob("*") if found.is_file() and not found.name.startswith(".")]
     files = {str(found): sha256(confined(Path(), str(found))) for found in sorted(paths)}
     records = {}
-    for target in part.targets:
+    for target in part.made:
         if not record_path(target).exists():
             hint = f"run `snakemake {target}` first (`ghost restore`, if it was pulled)"
             raise GhostError(f"Snakemake has no record of {target}; {hint}")
@@ -84,14 +84,15 @@ def restore(config: Config) -> str:
 
 
 def _read(path: Path, known: Mapping[str, Part]) -> dict[str, Any]:
-    """A snapshot of a part of ours: it records the part's targets, and lists them among its files, and no others."""
+    """A snapshot of a part of ours: it records targets of the part, and lists them among its files, and no others."""
     snapshot: dict[str, Any] = read_json(path, SNAPSHOT)
     part = known.get(snapshot["part"])
     if part is None or path.stem != part.name:
         raise GhostError(f"{path}: {snapshot['part']!r} is not its part{did_you_mean(path.stem, known)}")
-    if snapshot["records"].keys() != set(part.targets):
+    recorded = snapshot["records"].keys()
+    if not recorded or not recorded <= set(part.targets):
         raise GhostError(f"{path} does not record what {part.name} makes: {', '.join(part.targets)}")
-    missing = [target for target in part.targets if target not in snapshot["files"]]
+    missing = [target for target in recorded if target not in snapshot["files"]]
     if missing:
         raise GhostError(f"{path} has no sha256 of {missing[0]}, which it records")
     below = f"{part.folder}/" if part.folder else ""
