@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ghost.project.dvc import PAPER, RECIPES, TRIAL, Part, files, find_artefact_
 from ghost.project.recipes import recipes
 from ghost.project.snapshots import restore, snapshot_path, take
 from ghost.report.cells import read_cells
+from ghost.runs.records import open_runs
 from ghost.study import find_artefact
 from ghost.study.builds import Config, load, opened
 
@@ -50,18 +51,23 @@ def _state(part: Part, recipe: Mapping[str, str]) -> dict[str, Any]:
 def keep(config: Config) -> str:
     """Write the snapshots of all parts of a build that are there, and give the folder of the build to DVC."""
     known = parts(config)
-    there = [part for part in known.values() if part.made]
+    there = [part for part in known.values() if part.made and _is_whole(part)]
     if not there:
         raise GhostError(f"nothing to keep in {config.data}; `snakemake all --config scale={config.scale}` makes it")
     count = sum(take(part, config) for part in there)
     kept = _kept(config)
-    whole = all(part.made == list(part.targets) for part in known.values()) or not kept.exists()
-    if whole:
+    if there == list(known.values()) or not kept.exists():
         _dvc("add", "--quiet", str(config.data))
     else:  # what was not pulled stays as it was kept
         _dvc("add", "--quiet", *_paths(there, config))
     missing = f"; {len(known) - len(there)} parts are not here" if len(there) < len(known) else ""
     return f"{len(there)} parts of the build {config.scale} kept in {kept}, {count} files{missing}"
+
+
+def _is_whole(part: Part) -> bool:
+    """Whether the runs of a part are there, and not their manifest alone, as after `ghost pull`."""
+    runs = open_runs(Path(part.targets[0])) if part.folder else []
+    return all((run.folder / name).is_file() for run in runs for name in run.files)
 
 
 def _kept(config: Config) -> Path:
@@ -77,15 +83,29 @@ def _paths(chosen: list[Part], config: Config) -> list[str]:
 
 
 def pull(what: str, config: Config) -> str:
-    """Bring the runs behind a figure or table from DVC's remote, and make them known to Snakemake."""
+    """Bring the runs behind a figure or table from DVC's remote, and make them known to Snakemake.
+
+    Of the experiments behind those runs come the manifests alone: Snakemake asks for them, and drawing does not.
+    """
     if not _kept(config).exists():
         raise GhostError(f"there is no {_kept(config)}: nobody has kept this build (`ghost keep`)")
-    known = parts(config)
-    chosen = [known[f"run_{name}"] for name in find_artefact(what).experiments]
-    if not chosen:
+    known, names = parts(config), find_artefact(what).experiments
+    if not names:
         raise GhostError(f"{what} rests on no runs: `snakemake {files(find_artefact(what), config)[0]}` makes it")
-    _dvc("pull", "--quiet", *_paths(chosen, config))
+    behind = [known[f"run_{name}"] for name in _needed(names, config)]
+    manifests = [path for part in behind for path in (*part.targets, str(snapshot_path(part, config)))]
+    _dvc("pull", "--quiet", *_paths([known[f"run_{name}"] for name in names], config), *manifests)
     return restore(opened(config.scale))
+
+
+def _needed(names: Iterable[str], config: Config) -> list[str]:
+    """The experiments behind some experiments, without these."""
+    found, waiting = dict.fromkeys(names), list(names)
+    while waiting:
+        needs = [need for need in config.experiment(waiting.pop()).needs if need not in found]
+        found |= dict.fromkeys(needs)
+        waiting += needs
+    return [name for name in found if name not in set(names)]
 
 
 def trial(what: str) -> None:

@@ -4,7 +4,7 @@ Snakemake keeps a record of each output (rule, parameters, code, inputs and thei
 which is not in the repository. Without it a clone with all files pulled either reruns everything or, after `--touch`,
 no longer notices an edited experiment. `ghost keep` copies the records of each part, with the sha256 of its files, to
 data/<build>/snapshots/<part>.json; `ghost restore` verifies the files and writes the records back. A part of which no
-file is there was not pulled; Snakemake makes it if it is wanted.
+file is there was not pulled.
 """
 
 import base64
@@ -68,19 +68,26 @@ def restore(config: Config) -> str:
         raise GhostError(f"no snapshots in {folder}; `dvc pull` brings them")
     known = parts(config)
     snapshots = [_read(path, known) for path in paths]
-    pulled = [each for each in snapshots if any(confined(Path(), name).exists() for name in each["files"])]
-    files = {name: digest for snapshot in pulled for name, digest in snapshot["files"].items()}
+    pulled = [(each, there) for each in snapshots if (there := _there(each))]
+    files = {name: each["files"][name] for each, there in pulled for name in there}
     complaints = [complaint for name, digest in files.items() if (complaint := _wrong(name, digest))]
     if complaints:
         more = f"; and {len(complaints) - SHOWN} more" if len(complaints) > SHOWN else ""
         raise GhostError(f"nothing restored: {'; '.join(complaints[:SHOWN])}{more}")
-    records = {target: record for snapshot in pulled for target, record in snapshot["records"].items()}
+    records = {target: record for each, _ in pulled for target, record in each["records"].items()}
     for target, record in records.items():
         end = Path(target).stat().st_mtime
         write_json(record_path(target), {**record, "incomplete": False, "starttime": end, "endtime": end})
-    missing = len(known) - len(pulled)
+    missing = len(known) - sum(len(there) == len(each["files"]) for each, there in pulled)
     left_out = f"; {missing} of {len(known)} parts of the build {config.scale} are not here" if missing else ""
     return f"{len(files)} files verified, {len(records)} of them known to Snakemake again{left_out}"
+
+
+def _there(snapshot: Mapping[str, Any]) -> list[str]:
+    """The files of a part that should be here: none if none is, and a manifest alone if that is all, as `ghost pull`
+    brings it of experiments behind those that were asked for. Else all."""
+    found = [name for name in snapshot["files"] if confined(Path(), name).exists()]
+    return found if not found or set(found) == snapshot["records"].keys() else list(snapshot["files"])
 
 
 def _read(path: Path, known: Mapping[str, Part]) -> dict[str, Any]:
