@@ -33,8 +33,8 @@ bench: .venv/ready tex
 	snakemake bench
 
 clean:
-	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells data/laptop/*.* \
-	    figures/*.* paper/generated paper/ghost.pdf
+	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells \
+	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/ghost.pdf
 
 # Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
 # for trainers and trackers that nothing here uses. So two pips can share the work.

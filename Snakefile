@@ -16,6 +16,7 @@ from ghost.errors import GhostError
 from ghost.study import ARTEFACTS, buildable
 from ghost.study.parts import check_grain, parts_of, uses_gpu
 from ghost.files import canonical, sha256, tidy
+from ghost.report.headlines import metric_names
 from ghost.report.inventory import outputs
 from ghost.report.latexmk import available
 from ghost.runs.code import code_hash, imports

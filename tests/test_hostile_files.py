@@ -33,8 +33,8 @@ from ghost.data.results import Measured, Outcome
 from ghost.data.trajectories import Windows
 from ghost.decoders import mlp
 from ghost.files import read_json, sha256, write_json, write_text
-from ghost.project.dvc import find_stage
-from ghost.project.snapshots import KEPT, METADATA, record_path, restore, take
+from ghost.project.dvc import parts
+from ghost.project.snapshots import KEPT, METADATA, record_path, restore, snapshot_path, take
 from ghost.report.appendix import doubts
 from ghost.report.cells import read_cells
 from ghost.runs.driver import Driver, Job, Plan
@@ -165,32 +165,32 @@ def project(tmp_path_factory) -> Path:
         shutil.copytree(ROOT / name, folder / name)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        stage = find_stage("run_switch_speed")
-        write_text(Path(stage.targets[0]), "{}")
+        config = builds.load({})
+        part = parts(config)["run_switch_speed"]
+        write_text(Path(part.targets[0]), "{}")
         known = {"rule": "simulate", "input": [], "log": [], "params": [], "record_format_version": 6}
-        write_json(record_path(stage.targets[0]), dict.fromkeys(KEPT) | known)
-        take(stage)
+        write_json(record_path(part.targets[0]), dict.fromkeys(KEPT) | known)
+        take(part, config)
     return folder
 
 
 @pytest.fixture(scope="module")
-def stages(project):
-    """The stages, computed once: they are not what is tested."""
+def kept(project):
+    """The build of the snapshot, read once: it is not what is tested."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(project)
-        from ghost.project import dvc, snapshots
-
-        known = dvc.stages()
-        patch.setattr(snapshots, "stages", lambda: known)
-        yield known
+        config = builds.load({})
+        known = parts(config)
+        patch.setattr("ghost.project.snapshots.parts", lambda _: known)
+        yield config
 
 
 @given(damages)
-def test_a_snapshot(project, stages, damage):
-    path = project / stages["run_switch_speed"].snapshot
+def test_a_snapshot(project, kept, damage):
+    path = project / snapshot_path(parts(kept)["run_switch_speed"], kept)
     shutil.rmtree(project / METADATA, ignore_errors=True)
     with damage.of(path):
-        said = withstand(lambda: restore(path.parent))
+        said = withstand(lambda: restore(kept))
     assert (said is None) != (project / METADATA).exists()
     assert {each.name for each in project.iterdir()} <= {"config", "workflow", "data", ".snakemake"}
 

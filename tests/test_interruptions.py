@@ -98,10 +98,10 @@ def test_the_second_user_is_told_that_somebody_is_at_work(tmp_path):
 
 def test_two_dvc_repro_of_one_stage_end_with_one_result(tmp_path):
     folder = copy_project(tmp_path / "dvc")
-    both = [start(folder, "dvc", "repro", "run_switch_speed") for _ in range(2)]
+    both = [start(folder, "dvc", "repro", "fig_switch_speed") for _ in range(2)]
     said = [process.communicate()[0] for process in both]
     assert 0 in [process.returncode for process in both], said
     for process, text in zip(both, said, strict=True):
         told = "Unable to acquire lock" in text or "is busy" in text or "Directory cannot be locked" in text
         assert process.returncode == 0 or told, text
-    assert "didn't change, skipping" in call(folder, "dvc", "repro", "run_switch_speed").stdout
+    assert "didn't change, skipping" in call(folder, "dvc", "repro", "fig_switch_speed").stdout

@@ -427,4 +427,4 @@ def test_dvc_repro_builds_one_figure_and_then_does_nothing(tmp_path):
     assert not (folder / "figures/dwell_time.pdf").exists()
     assert sorted(path.name for path in (folder / "data/laptop/runs").iterdir()) == ["switch_speed"]
     again = call(folder, "dvc", "repro", "fig_switch_speed")
-    assert "didn't change, skipping" in again.stdout + again.stderr
+    assert "Data and pipelines are up to date" in again.stdout + again.stderr

@@ -243,32 +243,66 @@ def film(
     print(film_episode(manifest, task, trial, seed, out))
 
 
+def make(what: tyro.conf.Positional[str]) -> None:
+    """Make a figure, a table or the paper of the laptop build for DVC; a stage of dvc.yaml is this command.
+
+    Args:
+        what: fig:switch_speed, tab:lightweight, ... or `paper` for all.
+    """
+    from ghost.project.share import make as make_stage
+
+    make_stage(what)
+
+
+def keep(scale: Scale = "laptop") -> None:
+    """Give a build to DVC: its runs, features, checkpoints, cells and report, and what Snakemake knows about them."""
+    from ghost.project.share import keep as keep_build
+
+    print(keep_build(_config(scale)))
+
+
+def pull(what: tyro.conf.Positional[str], scale: Scale = "laptop") -> None:
+    """Pull only the runs behind a figure or table, and register them with Snakemake, which then redraws it.
+
+    Args:
+        what: fig:switch_speed, tab:lightweight, ...
+    """
+    from ghost.project.share import pull as pull_runs
+
+    print(pull_runs(what, _config(scale)))
+
+
+def restore(scale: Scale = "laptop") -> None:
+    """After `git clone` and `dvc pull`: verify all files and register them with Snakemake, so that nothing is rerun."""
+    from ghost.project.snapshots import restore as restore_build
+
+    print(restore_build(_config(scale)))
+
+
+def trial(what: tyro.conf.Positional[str]) -> None:
+    """Make a figure or table with the settings of params.yaml, in the build `trial`; `dvc exp run` calls this.
+
+    Args:
+        what: fig:switch_speed, tab:lightweight, ... or `nothing`.
+    """
+    from ghost.project.share import trial as make_trial
+
+    make_trial(what)
+
+
+def recipes() -> None:
+    """Write data/recipes.json: a hash of what each figure and table rests on; the first stage of dvc.yaml."""
+    from ghost.project.share import write_recipes
+
+    write_recipes()
+
+
 def dvc() -> None:
-    """Write dvc.yaml from the study: a stage for each experiment, figure and table, and one for the paper."""
+    """Write dvc.yaml from the study: a stage for each figure and table, and one for the paper."""
     from ghost.files import write_text
     from ghost.project.dvc import stages_text
 
     write_text(Path("dvc.yaml"), stages_text())
-
-
-def snapshot(stage: Name = "") -> None:
-    """Save what Snakemake knows about the files of a DVC stage; every stage ends with this.
-
-    Args:
-        stage: a stage of dvc.yaml, such as fig_switch_speed; without it, all stages, after `snakemake all`.
-    """
-    from ghost.project.dvc import find_stage, stages
-    from ghost.project.snapshots import take
-
-    for chosen in [find_stage(stage)] if stage else stages().values():
-        print(take(chosen))
-
-
-def restore() -> None:
-    """After `git clone` and `dvc pull`: verify all files and register them with Snakemake, so that nothing is rerun."""
-    from ghost.project.snapshots import restore as restore_folder
-
-    print(restore_folder(Path("data/laptop/snapshots")))
 
 
 def lock() -> None:
@@ -279,10 +313,11 @@ def lock() -> None:
     write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
 
 
-NAMED = (audit, claims, lint, ready, seal, bundle, glance, plan, export, film, dvc, snapshot, restore, lock)
+NAMED = (audit, claims, lint, ready, seal, bundle, glance, plan, export, film)
+SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
-    **{each.__name__: from_root(each) for each in NAMED},
+    **{each.__name__: from_root(each) for each in (*NAMED, *SHARING)},
 }
 
 

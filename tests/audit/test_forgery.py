@@ -190,7 +190,7 @@ DAMAGED = (  # twenty files, each of another kind
         "cells/tab_meta_rl.jsonl",
         "cells/fig_dwell_time.jsonl",
     ),
-    *("results.csv", "metrics.json", "audit.html", "notebooks/ghost_walkthrough.html"),
+    *("results.csv", "metrics/Ghost.json", "audit.html", "notebooks/ghost_walkthrough.html"),
     *("paper/generated/numbers.tex", "paper/generated/tab_lightweight.tex", "figures/dwell_time.pgf"),
     *("figures/switch_speed.png", "paper/ghost.pdf"),
 )

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from ghost.errors import GhostError
-from ghost.report import glance
+from ghost.report import glance, headlines
 from ghost.study import ARTEFACTS
 
 DECLARED = {f"{artefact.id}/{cell.name}" for artefact in ARTEFACTS for cell in artefact.cells}
@@ -15,13 +15,13 @@ DECLARED = {f"{artefact.id}/{cell.name}" for artefact in ARTEFACTS for cell in a
 
 def made_up(**fields):
     """Every chosen cell, each with a value of its own."""
-    ids = [name for _, _, identity, p in glance.chosen() for name in (identity, p) if name]
+    ids = [name for _, _, identity, p in headlines.chosen() for name in (identity, p) if name]
     fields = {"unit": "", "stand_ins": [], "reduced": False, **fields}
     return {name: {"shown": f"v{number}", **fields} for number, name in enumerate(ids)}
 
 
 def test_every_decoder_agent_and_policy_has_a_line_and_a_random_walk_has_none():
-    ids = {identity for _, _, identity, _ in glance.chosen()}
+    ids = {identity for _, _, identity, _ in headlines.chosen()}
     assert {f"tab:lightweight/{label}/test_mse" for label in ("Ghost", "CVAE", "Ghost_BC")} <= ids
     assert {f"tab:meta_rl/{label}/latency" for label in ("Ghost", "AD")} <= ids
     assert "tab:libero10/Ghost_PZ_ensemble/success" in ids
@@ -40,7 +40,7 @@ def test_a_line_has_the_value_the_p_value_and_the_cell():
 def test_a_p_value_is_of_a_comparison_with_ghost():
     """The policies of tab:libero10 have one too, but against the MLP."""
     against = {f"{a.id}/{cell.name}": cell.against for a in ARTEFACTS for cell in a.cells}
-    assert {against[p] for _, _, _, p in glance.chosen() if p} == {"ghost_basin_curriculum_offline"}
+    assert {against[p] for _, _, _, p in headlines.chosen() if p} == {"ghost_basin_curriculum_offline"}
 
 
 def test_the_sentence_names_build_stand_ins_and_scale():
@@ -82,7 +82,7 @@ def test_the_readme_has_a_block_of_declared_cells(root):
     ids = re.findall(r"`((?:tab|fig):[^`]+)`", found)
     assert set(ids) <= DECLARED
     if ids:
-        assert len(ids) >= len(glance.SHOWN)
+        assert len(ids) >= len(headlines.SHOWN)
         assert all(line.count("|") == 6 for line in found.splitlines() if line.startswith("|"))
     else:
         assert found == "Run `make paper`, then `ghost glance`.\n"

@@ -13,18 +13,19 @@ rule collect:
     output:
         cells=scale.data / "cells.jsonl",
         results=scale.data / "results.csv",
-        metrics=scale.data / "metrics.json",
+        metrics=expand(scale.data / "metrics/{name}", name=metric_names()),
     log:
         f"logs/{scale.scale}/collect.log",
     conda:
         "../../environment.yml"
     params:
         contents=CONTENTS,
+        metrics=scale.data / "metrics",
         code=code_hash("ghost.steps.collect"),
     shell:
         "python -m ghost.runs.warm ghost.steps.collect --cells {input.cells:q} --manifests {input.manifests:q}"
         " --out-cells {output.cells:q} --out-results {output.results:q}"
-        " --out-metrics {output.metrics:q} > {log:q} 2>&1"
+        " --out-metrics {params.metrics:q} > {log:q} 2>&1"
 
 
 rule macros:

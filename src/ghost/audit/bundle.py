@@ -42,9 +42,9 @@ def bundle(config: Config, out: Path) -> str:
 
 def _files(build: Build) -> Iterator[Path]:
     config = build.config
-    data = ("cells.jsonl", "results.csv", "metrics.json", "audit.html")
+    data = ("cells.jsonl", "results.csv", "audit.html")
     yield from (path for name in data if (path := config.data / name).exists())
-    yield from sorted((config.data / "cells").glob("*.jsonl"))
+    yield from sorted((*(config.data / "cells").glob("*.jsonl"), *(config.data / "metrics").glob("*.json")))
     if config.pdf.exists():
         yield config.pdf
     for runs in build.manifests.values():

@@ -1,101 +1,65 @@
-"""dvc.yaml from the study: a stage per experiment, per figure, per table, and one for the paper.
+"""dvc.yaml from the study, and the parts of a build whose bytes DVC keeps.
 
-Snakemake owns the DAG, DVC owns the bytes: a stage's command runs Snakemake on its targets, then `ghost snapshot`,
-which keeps Snakemake's records of them (ghost.project.snapshots). The stages together output all that `snakemake all`
-makes, so a clone with `dvc pull` lacks nothing. `persist` keeps DVC from deleting outputs before Snakemake has checked
-them. A build's settings are parameters (`dvc exp run -S`), measured numbers are metrics, figures are plots.
+Snakemake owns the DAG, DVC owns the bytes. dvc.yaml has a stage per figure and table of the build at the root, and one
+for the paper. Each depends on one line of data/recipes.json (ghost.project.recipes), which the first stage writes, so
+an edit reruns only the stages that it concerns. All else of a build, its runs above all, lies in `data/<build>`, which
+`ghost keep` gives to DVC as one folder. `persist` keeps DVC from deleting outputs before Snakemake has checked them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
-
-import yaml
+from pathlib import Path
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.runs.code import ROOT, imports, sources
+from ghost.project.recipes import NOTEBOOKS, TEXT
+from ghost.report.headlines import metric_names
+from ghost.report.inventory import NOTEBOOK
 from ghost.study import ARTEFACTS
 from ghost.study.builds import Config, load
-from ghost.study.declarations import Artefact, Experiment
+from ghost.study.declarations import Artefact
 
-HEAD = "# Generated from the study by `ghost dvc`; do not edit.\n"
-PARAMETERS = "config/laptop.yaml"
-NOTEBOOK = "notebooks/ghost_walkthrough.html"
-NOTEBOOK_SOURCE = "workflow/notebooks/ghost_walkthrough.py"
-PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
-TEXT = (
-    *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "workflow/notebooks"),
-    *("paper/claims.yaml", "paper/sentences.yaml"),
-)
-ALWAYS = ("Snakefile", "src/ghost/study")
+HEAD = """\
+# Written by `ghost dvc` from the study; do not edit. docs/share.md says when to use Snakemake, and when DVC.
+#
+# dvc repro                    the whole report: one `snakemake all`
+# dvc repro fig_switch_speed   one figure and what it needs: one Snakemake
+# dvc push, dvc pull           the bytes: what these stages make, and the builds that `ghost keep` has kept (data/*.dvc)
+"""
+RECIPES = "data/recipes.json"
+TRIAL = "data/trial_metrics"
+PAPER = "paper"
+# Whatever a recipe may rest on. A stage that makes one of these files would depend on itself: hence no `paper`.
+SOURCES = ("Snakefile", "workflow/rules", NOTEBOOKS, "src/ghost", "requirements.lock", "data/bench", *TEXT)
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One stage of DVC: it keeps `outs`; Snakemake makes `targets`, which are among them."""
+class Part:
+    """A part of a build that DVC keeps as one: the runs of an experiment, a figure or table, or the report."""
 
-    name: str
-    deps: tuple[str, ...]
-    targets: tuple[str, ...]
-    folder: str = ""  # of runs: DVC keeps all of it, also the files that Snakemake does not know
-    metrics: str = ""
+    name: str  # run_<experiment>, fig_<label>, tab_<label> or paper
+    targets: tuple[str, ...]  # the files that Snakemake knows
+    folder: str = ""  # of runs: all of its files belong to the part
 
     @property
-    def outs(self) -> tuple[str, ...]:
-        return (self.folder,) if self.folder else self.targets
-
-    @property
-    def snapshot(self) -> str:
-        return f"data/laptop/snapshots/{self.name}.json"
-
-    def declaration(self) -> dict[str, Any]:
-        """The stage's entry in dvc.yaml."""
-        return {
-            "cmd": f"snakemake {' '.join(self.targets)} && ghost snapshot {self.name}",
-            "deps": sorted(self.deps),
-            "params": [{PARAMETERS: ["steps", "experiments"]}],
-            "outs": [{out: {"persist": True}} for out in (*self.outs, self.snapshot) if out != self.metrics],
-            **({"metrics": [{self.metrics: {"persist": True}}]} if self.metrics else {}),
-        }
+    def made(self) -> list[str]:
+        """The targets that are there. Without TeX, or if one file was asked for, they are not all."""
+        return [target for target in self.targets if Path(target).is_file()]
 
 
-def stages() -> dict[str, Stage]:
-    """The stages by name, at laptop scale, in the order the data flows."""
-    config = load({})
-    runs = [_experiment_stage(experiment, config) for experiment in config.experiments]
-    artefacts = [_artefact_stage(artefact, config) for artefact in ARTEFACTS if artefact.step]
-    return {stage.name: stage for stage in (*runs, *artefacts, _paper_stage(artefacts, config))}
+def parts(config: Config) -> dict[str, Part]:
+    """The parts of a build by name, in the order the data flows."""
+    manifests = {experiment.name: config.manifest(experiment.name) for experiment in config.experiments}
+    runs = [Part(f"run_{name}", (str(path),), str(path.parent)) for name, path in manifests.items()]
+    made = [Part(a.stage, (*files(a, config), _cells(a, config))) for a in ARTEFACTS if a.step]
+    return {part.name: part for part in (*runs, *made, Part(PAPER, tuple(_report(config))))}
 
 
-def find_stage(name: str) -> Stage:
-    known = stages()
+def find_artefact_or_paper(name: str) -> str:
+    """The stage of a figure or table (fig:switch_speed) or of the paper."""
+    known = {PAPER: PAPER} | {artefact.id: artefact.stage for artefact in ARTEFACTS if artefact.step}
     if name not in known:
-        raise GhostError(f"no stage {name!r}{did_you_mean(name, known)}")
+        raise GhostError(f"no figure or table {name!r}{did_you_mean(name, known)}")
     return known[name]
-
-
-def _experiment_stage(experiment: Experiment, config: Config) -> Stage:
-    manifest = config.manifest(experiment.name)
-    needs = [str(config.manifest(need).parent) for need in experiment.needs]
-    deps = (*ALWAYS, *_code(*experiment.modules, science=True), *experiment.reads, *needs)
-    return Stage(f"run_{experiment.name}", deps, (str(manifest),), str(manifest.parent))
-
-
-def _artefact_stage(artefact: Artefact, config: Config) -> Stage:
-    runs = [str(config.manifest(name).parent) for name in artefact.experiments]
-    code = _code(*artefact.modules, *artefact.implementations)
-    cells = str(config.data / "cells" / f"{artefact.stage}.jsonl")
-    return Stage(artefact.stage, (*ALWAYS, *code, *artefact.sources, *runs), (*files(artefact, config), cells))
-
-
-def _paper_stage(artefacts: list[Stage], config: Config) -> Stage:
-    metrics = str(config.data / "metrics.json")
-    made = [config.data / name for name in ("cells.jsonl", "results.csv", "audit.html", NOTEBOOK)]
-    generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
-    targets = [str(path) for path in (config.pdf, *generated, *made, config.inventory)]
-    steps = ("collect", "macros", "typeset", "audit", "notebook", "inventory")
-    code = _code(*(f"ghost.steps.{step}" for step in steps), *imports(ROOT.parents[1] / NOTEBOOK_SOURCE))
-    deps = (*ALWAYS, *TEXT, *PAGE, *code, *(out for a in artefacts for out in a.outs))
-    return Stage("paper", deps, (*targets, metrics), metrics=metrics)
 
 
 def files(artefact: Artefact, config: Config) -> list[str]:
@@ -105,13 +69,41 @@ def files(artefact: Artefact, config: Config) -> list[str]:
     return [str(config.figures / f"{artefact.label}.{suffix}") for suffix in ("pdf", "pgf", "png")]
 
 
-def _code(*modules: str, science: bool = False) -> list[str]:
-    return [str(path.relative_to(ROOT.parents[1])) for path in sources(*modules, science=science)]
+def _cells(artefact: Artefact, config: Config) -> str:
+    return str(config.data / "cells" / f"{artefact.stage}.jsonl")
+
+
+def _report(config: Config) -> list[str]:
+    names = ["cells.jsonl", "results.csv", "audit.html", f"notebooks/{NOTEBOOK}.html"]
+    names += [f"metrics/{name}" for name in metric_names()]
+    generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
+    return [str(path) for path in (config.pdf, *generated, *(config.data / name for name in names), config.inventory)]
 
 
 def stages_text() -> str:
     """The whole of dvc.yaml."""
-    known = stages()
-    pictures = [target for stage in known.values() for target in stage.targets if target.endswith(".png")]
-    declared = {"stages": {name: stage.declaration() for name, stage in known.items()}, "plots": pictures}
-    return HEAD + yaml.safe_dump(declared, sort_keys=False, width=120)
+    config = load({})
+    artefacts = [artefact for artefact in ARTEFACTS if artefact.step]
+    report = [path for path in _report(config) if not Path(path).is_relative_to(config.data)]
+    stages = [
+        _stage("recipes", "ghost recipes", _list("deps", (*SOURCES, *map(str, config.files))), [RECIPES]),
+        _stage(PAPER, "ghost make paper && ghost keep", _rests_on(PAPER), report),
+        *(_stage(a.stage, f"ghost make {a.id}", _rests_on(a.stage), files(a, config)) for a in artefacts),
+        _stage("trial", "ghost trial ${what}", "    params: [what, experiments, steps]\n", [TRIAL]),
+    ]
+    pictures = [path for artefact in artefacts for path in files(artefact, config) if path.endswith(".png")]
+    shown = _list("metrics", (f"{config.data}/metrics", TRIAL), "") + "\n" + _list("plots", pictures, "")
+    return f"{HEAD}\nstages:\n" + "\n".join((*stages, shown))
+
+
+def _stage(name: str, command: str, rests_on: str, outs: Iterable[str]) -> str:
+    made = _list("outs", [f"{out}: {{persist: true}}" for out in outs])
+    return f"  {name}:\n    cmd: {command}\n{rests_on}{made}"
+
+
+def _rests_on(stage: str) -> str:
+    return f"    params: [{RECIPES}: [{stage}]]\n"
+
+
+def _list(key: str, values: Iterable[str], indent: str = "    ") -> str:
+    return f"{indent}{key}:\n" + "".join(f"{indent}  - {value}\n" for value in values)

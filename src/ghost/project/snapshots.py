@@ -1,9 +1,10 @@
-"""Snakemake's records of a stage's outputs, in a file that DVC keeps, so that a clone has them too.
+"""Snakemake's records of the parts of a build, in files that DVC keeps, so that a clone has them too.
 
 Snakemake keeps a record of each output (rule, parameters, code, inputs and their checksums) in .snakemake/metadata,
 which is not in the repository. Without it a clone with all files pulled either reruns everything or, after `--touch`,
-no longer notices an edited experiment. `ghost snapshot STAGE` copies the records of a stage, with the sha256 of its
-files, to data/laptop/snapshots/<stage>.json; `ghost restore` verifies every file and writes the records back.
+no longer notices an edited experiment. `ghost keep` copies the records of each part, with the sha256 of its files, to
+data/<build>/snapshots/<part>.json; `ghost restore` verifies the files and writes the records back. A part of which no
+file is there was not pulled.
 """
 
 import base64
@@ -14,7 +15,8 @@ from typing import Any
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import confined, read_json, sha256, write_json
 from ghost.forms import NAME, SHA256
-from ghost.project.dvc import Stage, stages
+from ghost.project.dvc import Part, parts
+from ghost.study.builds import Config
 
 METADATA = Path(".snakemake/metadata")
 LOCKS = Path(".snakemake/locks")
@@ -31,70 +33,81 @@ RECORD = {
     **{"input_checksums": ({str: str}, None), "record_format_version": int},
     **{"container_img_url": TEXT, "software_stack_hash": TEXT},
 }
-SNAPSHOT = {"stage": str, "files": {NAME: SHA256}, "records": {NAME: RECORD}}
+SNAPSHOT = {"part": str, "files": {NAME: SHA256}, "records": {NAME: RECORD}}
 SHOWN = 8  # wrong files that are named
 
 
-def take(stage: Stage) -> str:
-    """Write the snapshot of a stage; the returned text lists its new files."""
-    path = Path(stage.snapshot)
-    before = read_json(path, SNAPSHOT)["files"] if path.exists() else {}
-    paths = [Path(target) for target in stage.targets]
-    if stage.folder:
-        paths = [found for found in Path(stage.folder).rglob("*") if found.is_file() and not found.name.startswith(".")]
+def snapshot_path(part: Part, config: Config) -> Path:
+    return config.data / "snapshots" / f"{part.name}.json"
+
+
+def take(part: Part, config: Config) -> int:
+    """Write the snapshot of what is there of a part; returns the number of its files."""
+    paths = [Path(target) for target in part.made]
+    if part.folder:
+        paths = [found for found in Path(part.folder).rglob("*") if found.is_file() and not found.name.startswith(".")]
     files = {str(found): sha256(confined(Path(), str(found))) for found in sorted(paths)}
     records = {}
-    for target in stage.targets:
+    for target in part.made:
         if not record_path(target).exists():
-            raise GhostError(f"Snakemake has no record of {target}; run `snakemake {target}` first")
+            hint = f"run `snakemake {target}` first (`ghost restore`, if it was pulled)"
+            raise GhostError(f"Snakemake has no record of {target}; {hint}")
         record = read_json(record_path(target), dict)
         records[target] = {key: record.get(key) for key in KEPT}
-    write_json(path, {"stage": stage.name, "files": files, "records": records})
-    changed = [name for name, digest in files.items() if before.get(name) != digest]
-    what = f"{len(changed)} new or changed: {', '.join(changed)}" if changed else "all as before"
-    return f"{stage.name}: {len(files)} file{'s' if len(files) != 1 else ''}, {what}"
+    write_json(snapshot_path(part, config), {"part": part.name, "files": files, "records": records})
+    return len(files)
 
 
-def restore(folder: Path) -> str:
-    """Verify every file of every snapshot below a folder, then write Snakemake's records."""
+def restore(config: Config) -> str:
+    """Verify every file of every part that was pulled, then write Snakemake's records."""
     if any(LOCKS.glob("*")):
         raise GhostError("Snakemake is running here (or was killed: `snakemake --unlock`); restore when it has ended")
+    folder = config.data / "snapshots"
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise GhostError(f"no snapshots in {folder}; `dvc pull` brings them")
-    known = stages()
+    known = parts(config)
     snapshots = [_read(path, known) for path in paths]
-    files = {name: digest for snapshot in snapshots for name, digest in snapshot["files"].items()}
+    pulled = [(each, there) for each in snapshots if (there := _there(each))]
+    files = {name: each["files"][name] for each, there in pulled for name in there}
     complaints = [complaint for name, digest in files.items() if (complaint := _wrong(name, digest))]
     if complaints:
         more = f"; and {len(complaints) - SHOWN} more" if len(complaints) > SHOWN else ""
         raise GhostError(f"nothing restored: {'; '.join(complaints[:SHOWN])}{more}")
-    records = {target: record for snapshot in snapshots for target, record in snapshot["records"].items()}
+    records = {target: record for each, _ in pulled for target, record in each["records"].items()}
     for target, record in records.items():
         end = Path(target).stat().st_mtime
         write_json(record_path(target), {**record, "incomplete": False, "starttime": end, "endtime": end})
-    missing = sorted(known.keys() - {snapshot["stage"] for snapshot in snapshots})
-    left_out = f"; no snapshot of {', '.join(missing)}" if missing else ""
+    missing = len(known) - sum(len(there) == len(each["files"]) for each, there in pulled)
+    left_out = f"; {missing} of {len(known)} parts of the build {config.scale} are not here" if missing else ""
     return f"{len(files)} files verified, {len(records)} of them known to Snakemake again{left_out}"
 
 
-def _read(path: Path, known: Mapping[str, Stage]) -> dict[str, Any]:
-    """A snapshot of a stage of ours: it records the stage's targets, and lists them among its files, and no others."""
+def _there(snapshot: Mapping[str, Any]) -> list[str]:
+    """The files of a part that should be here: none if none is, and a manifest alone if that is all, as `ghost pull`
+    brings it of experiments behind those that were asked for. Else all."""
+    found = [name for name in snapshot["files"] if confined(Path(), name).exists()]
+    return found if not found or set(found) == snapshot["records"].keys() else list(snapshot["files"])
+
+
+def _read(path: Path, known: Mapping[str, Part]) -> dict[str, Any]:
+    """A snapshot of a part of ours: it records targets of the part, and lists them among its files, and no others."""
     snapshot: dict[str, Any] = read_json(path, SNAPSHOT)
-    stage = known.get(snapshot["stage"])
-    if stage is None or path.name != Path(stage.snapshot).name:
-        raise GhostError(f"{path}: {snapshot['stage']!r} is not its stage{did_you_mean(path.stem, known)}")
-    if snapshot["records"].keys() != set(stage.targets):
-        raise GhostError(f"{path} does not record what {stage.name} makes: {', '.join(stage.targets)}")
-    missing = [target for target in stage.targets if target not in snapshot["files"]]
+    part = known.get(snapshot["part"])
+    if part is None or path.stem != part.name:
+        raise GhostError(f"{path}: {snapshot['part']!r} is not its part{did_you_mean(path.stem, known)}")
+    recorded = snapshot["records"].keys()
+    if not recorded or not recorded <= set(part.targets):
+        raise GhostError(f"{path} does not record what {part.name} makes: {', '.join(part.targets)}")
+    missing = [target for target in recorded if target not in snapshot["files"]]
     if missing:
         raise GhostError(f"{path} has no sha256 of {missing[0]}, which it records")
-    below = f"{stage.folder}/" if stage.folder else ""
+    below = f"{part.folder}/" if part.folder else ""
     foreign = [
-        name for name in snapshot["files"] if name not in stage.targets and not (below and name.startswith(below))
+        name for name in snapshot["files"] if name not in part.targets and not (below and name.startswith(below))
     ]
     if foreign:
-        raise GhostError(f"{path}: {foreign[0]} is no file of {stage.name}")
+        raise GhostError(f"{path}: {foreign[0]} is no file of {part.name}")
     return snapshot
 
 

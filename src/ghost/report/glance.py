@@ -14,19 +14,12 @@ from PIL import Image
 from ghost.errors import GhostError
 from ghost.files import atomic, write_text
 from ghost.report.cells import read_cells
-from ghost.study import find_artefact
+from ghost.report.headlines import chosen
 from ghost.study.builds import Config
 
 README = Path("README.md")
 PICTURE = Path("docs/images/report.png")
 BEGIN, END = "<!-- glance -->\n", "<!-- /glance -->\n"
-# table, its title here, the cell shown of each row, a cell that only rows of interest have (a decoder or an agent has
-# parameters, a policy has trials; a random walk has neither), and the cell that compares a row with Ghost
-SHOWN = (
-    ("tab:lightweight", "test error (MSE), dual-arm data", "test_mse", "params", "p"),
-    ("tab:meta_rl", "steps to a new goal, Dark Room", "latency", "params", ""),
-    ("tab:libero10", "success rate, LIBERO-10", "success", "trials", ""),
-)
 
 
 def glance(config: Config) -> None:
@@ -35,18 +28,6 @@ def glance(config: Config) -> None:
     write_text(README, replaced(text, block(read_cells(config.data / "cells.jsonl"), config.scale)))
     if config.pdf.exists():
         picture(config.pdf, PICTURE)
-
-
-def chosen() -> list[tuple[str, str, str, str]]:
-    """(title, row, id of its cell, id of the p-value against Ghost or "") for every line of the block."""
-    lines = []
-    for table, title, shown, required, compared in SHOWN:
-        names = [cell.name for cell in find_artefact(table).cells]
-        for label in (name.removesuffix(f"/{shown}") for name in names if name.endswith(f"/{shown}")):
-            if f"{label}/{required}" in names:
-                p = f"{table}/{label}/{compared}" if f"{label}/{compared}" in names else ""
-                lines.append((title, label, f"{table}/{label}/{shown}", p))
-    return lines
 
 
 def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:

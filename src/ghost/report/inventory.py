@@ -6,6 +6,7 @@ Large files of runs (checkpoints, shards) are not among them: the manifests have
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ghost.report.headlines import metric_names
 from ghost.runs.records import RECORD, UNITS, open_runs
 from ghost.study import buildable
 from ghost.study.builds import Config
@@ -20,7 +21,8 @@ def outputs(config: Config, *, tex: bool) -> list[Path]:
     tables = [artefact.stage for artefact in artefacts if artefact.step == "tabulate"]
     return [
         *(config.data / "cells" / f"{artefact.stage}.jsonl" for artefact in artefacts),
-        *(config.data / name for name in ("cells.jsonl", "results.csv", "metrics.json")),
+        *(config.data / name for name in ("cells.jsonl", "results.csv")),
+        *(config.data / "metrics" / name for name in metric_names()),
         *(config.figures / f"{label}{suffix}" for label in drawn for suffix in suffixes),
         *(config.generated / f"{name}.tex" for name in (*tables, "numbers", "provenance_entries", "verdict_entries")),
         config.data / "notebooks" / f"{NOTEBOOK}.html",

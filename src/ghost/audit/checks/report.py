@@ -1,7 +1,7 @@
 """The report: cells, LaTeX and the audit page, each made anew from the runs and compared with what is there.
 
 cells      every cell, computed anew from the measured values, is the one in cells.jsonl and in its figure's or
-           table's own file; so are results.csv and metrics.json
+           table's own file; so are results.csv and the metrics
 text       numbers.tex, the tables and the appendices are what the cells give; no number is typed
 page       the audit page is what cells and records give
 """
@@ -18,9 +18,10 @@ from ghost.audit.page import render
 from ghost.errors import GhostError
 from ghost.files import canonical
 from ghost.report.cells import cell_lines, read_cells
+from ghost.report.headlines import metric_texts
 from ghost.report.latexmk import available
 from ghost.report.lint import lint
-from ghost.steps.collect import metrics_text, results_text
+from ghost.steps.collect import results_text
 from ghost.steps.macros import macros
 from ghost.steps.summarize import correct, summarize_cell
 from ghost.steps.tabulate import tabulate
@@ -88,10 +89,8 @@ class Report:
 
     def _tables(self) -> Iterator[Problem]:
         runs = [run for experiment in self.config.experiments for run in self.runs.of(experiment.name)]
-        data = self.config.data
-        yield from self._written(
-            {data / "metrics.json": metrics_text(self.cells.values()), data / "results.csv": results_text(runs)}
-        )
+        metrics = {self.config.data / "metrics" / name: text for name, text in metric_texts(self.cells).items()}
+        yield from self._written({**metrics, self.config.data / "results.csv": results_text(runs)})
 
     def check_text(self) -> Iterator[Problem]:
         for complaint in lint(Path("paper"), self.cells):
