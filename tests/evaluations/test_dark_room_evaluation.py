@@ -86,6 +86,7 @@ def test_a_course_recovers_where_it_has_come_nine_tenths_of_the_way():
     assert recovery(once, -0.1)[1] == 13
     ramp = np.minimum(np.arange(200) * 0.01, 1.0)  # five steps from k on have a mean of (k + 2) / 100
     assert recovery(ramp, 0.0) == (pytest.approx(1.0), 89)
+    assert recovery(2 * ramp - 1, -1.0) == (pytest.approx(1.0), 89)  # nine tenths of the way up, not of the plateau
     plateau, steps = recovery(np.full(200, -0.1), -0.1)
     assert (plateau, np.isnan(steps)) == (pytest.approx(-0.1), True)
 
