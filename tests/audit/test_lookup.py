@@ -165,6 +165,13 @@ def test_the_other_side_goes_from_the_study_to_every_answer(config):
     assert entity["description"].endswith(versus(made))
 
 
+def test_a_cell_that_follows_from_others_names_them_and_its_line_of_code(config):
+    write_cells(config, cell("tab:x/least", "0.02", 0.02, experiment="", metric="a/mse,b/mse", estimator="least_of"))
+    text = lookup(config, "tab:x/least")
+    assert field(text, "of") == "tab:x/a/mse, tab:x/b/mse"
+    assert field(text, "estimator").startswith("least_of, src/ghost/report/over_cells.py:")
+
+
 def test_trials_without_a_pair_are_counted(config):
     left_out = ["T0/0/10", "T0/0/11", "T8/0/19"]
     write_cells(config, cell("tab:x/gain", "+3 [-1, +7]", 3.0, estimator="rate_difference", n=20, unpaired=left_out))

@@ -27,6 +27,7 @@ INCONSISTENT = {
     "fig:switch_speed/gru_a0.30/ratio",
     "fig:switch_speed/gru_a0.30/steps_to_converge",
     "fig:switch_speed/ghost/first_ratio",
+    "fig:switch_speed/ghost/first_ratio_step",
     "fig:switch_speed/ghost/min_ratio_step",
     "lightweight/smallest_spread",
     "multi_task/boundary_is_noise",

@@ -126,6 +126,7 @@ def test_a_number_that_is_none_is_one_line(printed):
         (lambda t: t.replace("judge: exact", "judge: [exact]", 1), "judge must be text"),
         (lambda t: t.replace('printed: "', 'printed: 7 #"', 1), "must be text|is not YAML"),
         (lambda t: t + "claims: []\n", "stands twice"),
+        (lambda t: t.replace("of: cells", "of: cell"), "ablation/ten_tasks: of: it must be like claims\\|cells"),
         (lambda t: t + "more: *nothing\n", "is not YAML"),
         (lambda t: "[" * 1000, "nested deeper"),
         (lambda t: "", "must be an object"),

@@ -1,6 +1,7 @@
 """Each verdict, from a cell that deserves it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from ghost.claims.report import explain, overview
 from ghost.claims.verdicts import VERDICTS, judge_all
 from ghost.cli import claims as claims_command
 from ghost.errors import GhostError
+from ghost.study import ARTEFACTS
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,81 @@ def test_relations_are_judged_on_our_cells(ledger):
     assert verdict(ledger, "relation:groot/arm", {}).verdict == "not attempted"
 
 
+def declared_cells():
+    """A cell of some value for each that the study declares."""
+    made = {}
+    for artefact in ARTEFACTS:
+        for known in artefact.cells:
+            shown = "1 to 2" if known.estimator == "range_of" else "1 ± 0.5"
+            made |= cell(f"{artefact.id}/{known.name}", 1.0, half=0.5, estimator=known.estimator, shown=shown)
+    return made
+
+
+def test_only_premises_are_not_attempted_and_each_has_its_reason(ledger):
+    """What the article takes from others. Every other number has a cell of ours, or a value of the study."""
+    premises = {claim.id for claim in ledger.claims.values() if claim.judge == "premise"}
+    missing = {found.claim for found in judge_all(ledger, declared_cells()) if found.verdict == "not attempted"}
+    assert missing == premises == {identity for identity in ledger.claims if identity.startswith("premise:")}
+    assert all(len(ledger.claims[identity].note) > 20 for identity in premises)
+
+
+def test_every_cell_that_a_claim_names_is_declared(ledger):
+    known = {f"{artefact.id}/{known.name}" for artefact in ARTEFACTS for known in artefact.cells}
+    assert {name for claim in ledger.claims.values() for name in claim.cell} <= known
+
+
+def test_a_range_agrees_at_both_ends_or_lies_within(ledger):
+    """Published: 0.005 to 0.038."""
+    identity = "tab:multi_task/range/mse"
+
+    def judged(shown):
+        found = cell(identity, float(shown.split()[0]), estimator="range_of", shown=shown)
+        return verdict(ledger, identity, found).verdict
+
+    assert judged("0.0052 to 0.0379") == "identical"
+    assert judged("0.0052 to 0.0290") == "equivalent"
+    assert judged("0.0052 to 0.0400") == "different"
+    assert judged("0.0020 to 0.0290") == "different"
+
+
+def test_a_setting_that_differs_says_why(ledger):
+    found = verdict(ledger, "setting:libero.env_seeds", {})
+    assert (found.verdict, found.ours) == ("different", "3")
+    assert found.reason.endswith(
+        "; the same seed gives the same episodes to the bit here, so each evaluation has its own"
+    )
+    assert verdict(ledger, "setting:libero.first_env_seed_runs", {}).ours == "1"
+
+
+def test_a_relation_whose_cell_has_no_value_lacks_runs(ledger):
+    """It was attempted: a cell is there."""
+    arm = "tab:groot_distill/{}/arm_mse"
+    cells = cell(arm.format("DiT"), 0.05) | cell(arm.format("Ghost"), 0.1)
+    cells[arm.format("Ghost")]["value"] = None
+    found = verdict(ledger, "relation:groot/arm", cells)
+    assert (found.verdict, found.reason) == ("not enough runs", "tab:groot_distill/Ghost/arm_mse has no value yet")
+    cells = {}
+    for row in ("Ghost", "CVAE", "Neural_ODE", "MLP", "Transformer", "Diffusion"):
+        cells |= cell(f"tab:lightweight/{row}/test_mse", 0.02)  # of one run: no deviation
+    assert verdict(ledger, "relation:lightweight/lowest_error", cells).verdict == "different"
+    noise = cell("tab:multi_task/boundary/mse", 0.03) | cell("tab:multi_task/steady/mse", 0.03)
+    relation = replace(ledger.relations["multi_task/boundary_is_noise"], of="cells")
+    alone = replace(ledger, relations={"noise": relation})
+    found = judge_all(alone, noise | cell("tab:loss_ablation/ghost/test_mse", 0.02))[-1]
+    assert (found.verdict, found.reason) == ("not enough runs", "tab:loss_ablation/ghost/test_mse has no deviation yet")
+    spread = cell("tab:loss_ablation/ghost/test_mse", 0.02, spread=0.001)
+    assert judge_all(alone, noise | spread)[-1].verdict == "equivalent"
+
+
+def test_a_relation_without_published_numbers_is_judged_on_our_cells_alone(ledger):
+    p = "tab:ablation/ten_tasks/{}/p"
+    cells = cell(p.format("mse"), 0.4) | cell(p.format("arm_mse"), 0.06)
+    assert verdict(ledger, "relation:ablation/ten_tasks", cells).verdict == "equivalent"
+    cells = cell(p.format("mse"), 0.4) | cell(p.format("arm_mse"), 0.04)
+    assert verdict(ledger, "relation:ablation/ten_tasks", cells).verdict == "different"
+    assert verdict(ledger, "relation:ablation/ten_tasks", {}).verdict == "not attempted"
+
+
 def test_every_verdict_can_be_explained(ledger, root, monkeypatch):
     monkeypatch.chdir(root)
     verdicts = judge_all(ledger, {})
@@ -142,8 +219,9 @@ def test_the_command_fails_on_the_verdicts_that_it_is_given(root, monkeypatch, c
     monkeypatch.chdir(root)
     monkeypatch.setattr("ghost.claims.report.read_cells", lambda path: {})
     monkeypatch.setattr("ghost.claims.report.gpu_models", lambda manifests: {})
-    assert claims_command(scale="paper") == 0
+    assert claims_command(scale="paper", fail_on=("equivalent",)) == 0
     assert claims_command(scale="paper", fail_on=("inconsistent",)) == 1
+    assert claims_command(scale="paper") == 1  # two settings of ours differ: the env_seeds of the ensemble
     capsys.readouterr()
     claims_command("tab:lightweight/CVAE/p", scale="paper", json=True)
     assert {found["verdict"] for found in json.loads(capsys.readouterr().out)} <= set(VERDICTS)

@@ -49,6 +49,7 @@ def test_a_bowl_contracts_as_computed_by_hand(cache, bowl):
     # from 0.6³ on to 0.6⁸, after a way of 1 - 0.6³
     assert found["flow", "continued_distance"] == pytest.approx((0.6**3 - 0.6**8) / (1 - 0.6**3), rel=1e-4)
     assert found["tasks", "falling"] == len(cache.task_names)
+    assert found["tasks", "largest_final_distance"] == 0  # by definition
     with torch.no_grad():
         start = bowl.encoder(torch.from_numpy(cache.state)).norm(dim=-1).numpy() * (1 - 0.6**3)
     test = cache.split("sample")[1]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ghost.environments.dark_room import Rules, draw_episodes, moves
-from ghost.evaluations.dark_room import Settings, evaluate, measure
+from ghost.evaluations.dark_room import Settings, evaluate, measure, recovery
 from ghost.runs.progress import Progress
 
 
@@ -74,6 +74,32 @@ def test_latency_old_goal_and_rewards_of_a_written_path():
     assert found["latency"] == 4
     assert found["old_goal"] == pytest.approx(3 / 4)
     assert found["steady_reward"] == 1
+
+
+def test_a_course_recovers_where_it_has_come_nine_tenths_of_the_way():
+    step = np.where(np.arange(200) < 12, -0.1, 1.0)  # back at the thirteenth step
+    assert recovery(step, -0.1) == (pytest.approx(1.0), 13)
+    low = np.where(np.arange(200) < 60, -0.1, 0.3)  # relative to its own plateau
+    assert recovery(low, -0.1) == (pytest.approx(0.3), 61)
+    once = step.copy()
+    once[3] = 1.0  # a single visit is no recovery
+    assert recovery(once, -0.1)[1] == 13
+    ramp = np.minimum(np.arange(200) * 0.01, 1.0)  # five steps from k on have a mean of (k + 2) / 100
+    assert recovery(ramp, 0.0) == (pytest.approx(1.0), 89)
+    assert recovery(2 * ramp - 1, -1.0) == (pytest.approx(1.0), 89)  # nine tenths of the way up, not of the plateau
+    plateau, steps = recovery(np.full(200, -0.1), -0.1)
+    assert (plateau, np.isnan(steps)) == (pytest.approx(-0.1), True)
+
+
+def test_recovery_is_measured_of_every_agent_in_steps_and_in_time():
+    found, arrays = run(Settings(episodes=12, control_hz=50), still=Still())
+    mean = arrays["shortest_way/reward"][:, 50:].mean(axis=0)
+    back = next(k for k in range(196) if mean[k : k + 5].mean() >= -0.1 + 0.9 * 1.1)
+    assert found["shortest_way", "plateau"] == pytest.approx(1)
+    assert found["shortest_way", "recovery_steps"] == back + 1
+    assert found["shortest_way", "recovery_s"] == pytest.approx((back + 1) / 50)
+    assert found["shortest_way", "recovery_ms"] == pytest.approx(20 * (back + 1))
+    assert np.isnan(found["still", "recovery_steps"])
 
 
 def test_spans_that_no_episode_has_are_refused():

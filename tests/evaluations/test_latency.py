@@ -10,7 +10,8 @@ from ghost.evaluations.latency import Settings, TimedHead, evaluate
 from ghost.runs.progress import Progress
 from ghost.study import EXPERIMENTS
 
-DECODERS = next(e for e in EXPERIMENTS if e.name == "latency").settings["decoders"]
+DECLARED = next(e for e in EXPERIMENTS if e.name == "latency").settings
+DECODERS = DECLARED["decoders"]
 TIMED = ("ghost", "mlp", "dit")
 
 
@@ -22,7 +23,8 @@ def few(monkeypatch):
 
 
 def run(**settings):
-    given = Settings(**{"rounds": 4, "warm_up": 1, "threads": 1, "dit_every": 0, "decoders": DECODERS, **settings})
+    few = {"rounds": 4, "warm_up": 1, "dit_every": 0}
+    given = Settings(**{**DECLARED, **few, **settings})
     outcome = evaluate(given, None, {}, seed=0, progress=Progress(stream=io.StringIO()))
     return outcome, {(m.condition, m.metric): m.value for m in outcome.measured}
 
@@ -45,6 +47,7 @@ def test_parameters_are_the_published_ones(few):
     assert round(found["dual_over_single", "parameters_percent"]) == 27
     # the paper prints 4,614; its own counts give 4,615
     assert round(found["dit_over_ghost", "aggregate_parameters"]) == 4615
+    assert found["dit", "aggregate_parameters"] == 10 * found["dit", "parameters"]
 
 
 def test_latencies_are_medians_and_what_is_not_measured_is_nan(few):
@@ -57,9 +60,15 @@ def test_latencies_are_medians_and_what_is_not_measured_is_nan(few):
     assert math.isnan(found["dit_over_ghost", "latency"])
 
 
+def test_what_ghost_leaves_of_a_control_step(few):
+    _, found = run(control_hz=50)
+    assert found["ghost", "latency_leaves_ms"] == 20 - found["ghost", "latency_ms"]
+    assert found["latency_leaves_ms", "busy_share"] == found["latency_ms", "busy_share"]
+
+
 def test_the_large_one_takes_part_in_some_rounds():
     decoders = {"mlp": DECODERS["mlp"], "dit": DECODERS["mlp"]}
-    settings = Settings(rounds=7, warm_up=2, threads=1, dit_every=3, decoders=decoders)
+    settings = Settings(**{**DECLARED, "rounds": 7, "warm_up": 2, "dit_every": 3, "decoders": decoders})
     found = latency.measure(["mlp", "dit"], settings, 0, Progress(stream=io.StringIO()), {})
     assert (len(found["mlp"]), len(found["dit"])) == (7, 3)
 
@@ -74,7 +83,7 @@ def test_a_head_that_is_loaded_is_timed_itself(few):
         return torch.zeros(1)
 
     ours = {name: decoder for name, decoder in DECODERS.items() if name != "dit"}
-    settings = Settings(rounds=4, warm_up=2, threads=1, dit_every=2, decoders=ours)
+    settings = Settings(**{**DECLARED, "rounds": 4, "warm_up": 2, "dit_every": 2, "decoders": ours})
     outcome = evaluate(settings, None, {"dit": TimedHead(7_000, act)}, seed=0, progress=Progress(stream=io.StringIO()))
     found = {(m.condition, m.metric): m.value for m in outcome.measured}
     assert len(acted) == 1 + 2  # before the rounds that count, and in every second of them
@@ -89,13 +98,13 @@ def test_memory_is_asked_for():
     assert latency.fits(1)
     assert not latency.fits(1 << 60)
     with pytest.raises(ValueError, match="rounds must be at least 1, got 0"):
-        Settings(rounds=0, warm_up=0, threads=1, dit_every=0, decoders={})
+        Settings(**{**DECLARED, "rounds": 0})
 
 
 def test_only_decoders_are_imported():
     decoders = {"a": {"module": "os.path", "settings": {}}}
     with pytest.raises(ValueError, match=r"a is not below ghost.decoders: os.path"):
-        Settings(rounds=1, warm_up=0, threads=1, dit_every=0, decoders=decoders)
+        Settings(**{**DECLARED, "decoders": decoders})
 
 
 def test_how_busy_the_machine_was_is_measured_for_every_time(few):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ghost.evaluations import metaworld
-from ghost.evaluations.metaworld import Settings, alignment, evaluate
+from ghost.evaluations.metaworld import Settings, alignment, evaluate, steps_to_change
 from ghost.runs.progress import Progress
 
 pytestmark = pytest.mark.slow  # real MuJoCo worlds
@@ -42,10 +42,20 @@ def test_a_round_of_real_worlds(monkeypatch):
     assert all(torch.equal(told, torch.arange(3)) for told in after)
     assert all(sorted(told.tolist()) == [0, 1, 2] and not (told == torch.arange(3)).any() for told in before)
     assert outcome.arrays["agent/cosine"].shape == (3, 20)
+    assert found["agent", "steps_to_change"] == 20  # it always does the same
+    assert found["expert", "steps_to_change"] < 20
     assert ("agent/round00/reach-v3", "success") in found
     again = evaluate(settings, None, {"agent": Turned()}, seed=1, progress=Progress(stream=io.StringIO()))
     for name, array in outcome.arrays.items():
         np.testing.assert_array_equal(array, again.arrays[name])
+
+
+def test_an_action_has_changed_when_it_leaves_its_usual_steps():
+    before = np.array([[9.0, 0], [0.0, 0], [0.1, 0], [0.0, 0], [0.1, 0], *[[0.1, 0]] * 7])  # its large step is long ago
+    assert steps_to_change(before, np.array([[0.15, 0], [0.1, 0.3], [0.1, 0]])) == 2
+    assert steps_to_change(before, np.array([[5.0, 0]])) == 1
+    assert steps_to_change(before, np.array([[0.1, 0], [np.nan, np.nan]])) == 2  # never: the task was done
+    assert steps_to_change(before[:1], np.array([[9.0, 0], [9.0, 0.1]])) == 2  # one step before: any change counts
 
 
 def test_alignment_is_a_cosine_and_nothing_points_nowhere():

@@ -26,7 +26,16 @@ def small_mlp():
     return tiny.small_mlp()
 
 
-SETTINGS = Settings(split="sample", ghost="ghost", mlp="mlp", transitions=20, hold=4, longest_interval=4, embedded=30)
+SETTINGS = Settings(
+    split="sample",
+    ghost="ghost",
+    mlp="mlp",
+    transitions=20,
+    hold=4,
+    shortest_interval=2,
+    longest_interval=4,
+    embedded=30,
+)
 
 
 @pytest.fixture
@@ -50,7 +59,7 @@ def test_boundary_and_steady_agree_in_expectation_without_a_carried_state():
     rng = np.random.default_rng(0)
     error = rng.exponential(size=300)
     positions = {name: np.arange(k, 300, 3) for k, name in enumerate("abc")}
-    many = Settings("sample", "g", "m", transitions=20_000, hold=4, longest_interval=2, embedded=1)
+    many = Settings("sample", "g", "m", transitions=20_000, hold=4, shortest_interval=2, longest_interval=2, embedded=1)
     after, held = transitions(error, positions, many, rng)
     by_task = np.mean([error[where].mean() for where in positions.values()])
     assert after[:, 0].mean() == pytest.approx(by_task, rel=0.02)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.groot
 WEIGHTS = groot.WEIGHTS.of
 WIDTHS = {"hidden": 8, "d_context": 4, "d_latent": 4}
 OURS = {name: decoder for name, decoder in LATENCY.settings["decoders"].items() if name in ("ghost", "ghost_dual")}
-TIMES = {"rounds": 3, "warm_up": 1, "threads": 1, "dit_every": 1, "decoders": OURS}
+TIMES = {"rounds": 3, "warm_up": 1, "threads": 1, "dit_every": 1, "control_hz": 100, "decoders": OURS}
 
 
 def offline(split: str = "episode") -> str:

@@ -276,3 +276,11 @@ def test_complexity_is_a_line_over_tasks(tmp_path):
     mlp = rollouts(tmp_path / "mlp/manifest.json", [0.25, 0.25, 0.25])
     assert compare("complexity_slope", ghost, mlp).value == pytest.approx(25)
     assert compare("complexity_r", ghost, mlp).value == pytest.approx(1)
+
+
+def test_a_difference_of_counts_and_a_reduction_in_percent(losses):
+    first, second = losses([2.0, 4.0]), losses([5.0, 3.0], "other")
+    found = compare("difference", first, second, digits=",.0f")
+    assert (found.value, found.shown, found.n) == (-1.0, "-1", 2)
+    reduced = compare("relative_reduction", first, second, digits="z.1f")
+    assert (reduced.value, reduced.shown) == (pytest.approx(100 * (1 - 3 / 4)), "25.0")

@@ -87,6 +87,15 @@ def test_relative_change_is_in_percent_of_the_second():
     assert math.isnan(statistics.relative_change([1], [2]).interval[0])
 
 
+def test_a_reduction_is_the_change_downwards_with_its_interval_turned():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.9, 0.02, 6), rng.normal(1.0, 0.02, 6)
+    change, reduction = statistics.relative_change(a, b), statistics.relative_reduction(a, b)
+    assert reduction.estimate == pytest.approx(100 * (b.mean() - a.mean()) / b.mean())
+    assert reduction.interval == pytest.approx((-change.interval[1], -change.interval[0]))
+    assert reduction.interval[0] < reduction.estimate < reduction.interval[1]
+
+
 def test_relative_change_of_negative_numbers_and_of_zero():
     """-1 is larger than -2, by half of it; nothing is a percentage of zero."""
     larger = statistics.relative_change([-1.0, -1.1], [-2.0, -2.0])

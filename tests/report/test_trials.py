@@ -106,6 +106,23 @@ def test_a_difference_pairs_the_trials_and_respects_the_trainings(rollouts):
     assert compare("rate_difference", ghost, mlp, **SUCCESS | {"condition": "T9"}).shown == "not run"
 
 
+def test_several_tasks_are_one_difference_and_each_evaluation_has_its_own_rate(rollouts):
+    a, b = drawn(7), drawn(8, rate=0.4)
+    ghost, mlp = rollouts("ghost", a), rollouts("mlp", b)
+    both = compare("rate_difference", ghost, mlp, **SUCCESS | {"condition": "T8+T0"})
+    assert both == compare("rate_difference", ghost, mlp, **SUCCESS)  # they are all tasks that there are
+    of_tasks = [compare("rate_difference", ghost, mlp, **SUCCESS | {"condition": t}).value for t in ("T0", "T8")]
+    assert both.value == pytest.approx(np.mean(of_tasks))
+    assert compare("rate_difference", ghost, mlp, **SUCCESS | {"condition": "T8+T9"}).value == pytest.approx(
+        of_tasks[1]
+    )
+    ensemble = rollouts("together", a, ensemble=True)
+    for seed in range(3):
+        found = estimate("success_rate", ensemble, **SUCCESS | {"condition": f"env_seed={seed}"})
+        assert (found.value, found.n) == (pytest.approx(100 * a[seed].mean()), 40)
+    assert estimate("success_rate", ensemble, **SUCCESS | {"condition": "env_seed=3"}).shown == "not run"
+
+
 def test_trials_that_only_one_policy_met_are_left_out_and_listed(rollouts):
     a, b = drawn(5, trials=40), drawn(6, trials=20)
     found = compare("rate_difference", rollouts("ghost", a), rollouts("mlp", b), **SUCCESS)

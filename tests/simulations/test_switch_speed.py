@@ -3,6 +3,7 @@
 import io
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -67,6 +68,16 @@ def test_euler_converges_below_its_stability_limit_and_not_above(measured):
     assert below["ghost_n10", "steps_to_converge"] > 0
     _, arrays = measure(replace(SETTINGS, dt=1.1 * limit, scan_resolution=0.1, max_steps=80))
     assert arrays["ghost_n10/distance"][-1] > 0.01
+
+
+def test_the_ratio_rises_before_it_falls(measured):
+    """Euler steps by hand, on U' = 4 k z (z² - d²) - tilt; the article has the ratio fall from its first step on."""
+    z, target, away = measured[0]["landscape", "basin_a"], measured[0]["landscape", "basin_b"], []
+    for _ in range(SETTINGS.profile_steps + 1):
+        away.append(abs(z - target))
+        z -= SETTINGS.dt * (1.2 * z * (z**2 - 1.5**2) - 3.0)
+    ratios = [after / before for before, after in pairwise(away)]
+    assert measured[0]["ghost", "max_ratio_step"] == 1 + ratios.index(max(ratios)) == 2
 
 
 def test_the_exact_flow_contracts_fastest_in_the_basin():

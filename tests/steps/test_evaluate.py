@@ -51,6 +51,7 @@ def test_several_decoders_go_by_the_names_of_their_experiments(made, tmp_path):
         "mlp": "mlp",
         "transitions": 5,
         "hold": 2,
+        "shortest_interval": 2,
         "longest_interval": 3,
         "embedded": 20,
     }

@@ -12,8 +12,10 @@ from ghost.data.sampling import Draw, WholeEpisodes
 from ghost.errors import GhostError
 from ghost.libero import episodes as libero
 from ghost.report.estimators import COMPARISONS, ESTIMATORS
+from ghost.report.over_cells import OVER_CELLS
 from ghost.runs.settings import read_settings
 from ghost.study import ARTEFACTS, EXPERIMENTS, find_artefact
+from ghost.study.ablation import DUAL
 from ghost.study.declarations import Artefact, Cell, check
 from ghost.training.loop import Training
 
@@ -96,7 +98,7 @@ def test_every_built_artefact_has_its_sources(root):
 
 
 def test_every_estimator_is_known():
-    assert {cell.estimator for a in ARTEFACTS for cell in a.cells} <= set(ESTIMATORS) | set(COMPARISONS)
+    assert {cell.estimator for a in ARTEFACTS for cell in a.cells} <= {*ESTIMATORS, *COMPARISONS, *OVER_CELLS}
 
 
 def test_lookup_suggests_near_names():
@@ -170,3 +172,13 @@ def test_a_new_decoder_is_one_line_of_the_study(root, tmp_path):
     row = next(line for line in said["latex"].splitlines() if line.startswith("LSTM, two layers &"))
     assert "---" not in row
     assert "prov:tab:lightweight/LSTM/d" in row
+
+
+def test_two_phases_on_ten_tasks_differ_from_one_in_the_dynamics_alone():
+    """Else a difference would not be due to them."""
+    by_name = {experiment.name: experiment for experiment in EXPERIMENTS}
+    one, two = by_name["ghost"], by_name["dual_ten_tasks"]
+    assert {**one.settings, **DUAL} == two.settings
+    assert one.seeds == two.seeds
+    compared = {cell.name: cell for cell in find_artefact("tab:ablation").cells}["ten_tasks/arm_mse/p"]
+    assert (compared.experiment, compared.against) == ("dual_ten_tasks_offline", "ghost_offline")

@@ -4,7 +4,7 @@ import pytest
 
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.study import ARTEFACTS, EXPERIMENTS, builds, find_artefact
-from ghost.study.libero import ENSEMBLES, POLICIES, SINGLE, TOGETHER
+from ghost.study.libero import ENSEMBLES, POLICIES, SINGLE, TOGETHER, VARIANTS
 
 DECLARED = {experiment.name: experiment for experiment in EXPERIMENTS}
 CELLS = {f"{artefact.id}/{cell.name}": cell for artefact in ARTEFACTS for cell in artefact.cells}
@@ -13,8 +13,9 @@ CELLS = {f"{artefact.id}/{cell.name}": cell for artefact in ARTEFACTS for cell i
 def test_every_policy_is_trained_five_times_at_the_papers_size(root):
     config = builds.load({"scale": "paper"}, root)
     seeds = {experiment.name: experiment.seeds for experiment in config.experiments}
-    assert {seeds[name] for name in POLICIES} == {(42, 123, 999, 7, 2024)}
-    assert {seeds[f"{name}_rollout"] for name in POLICIES} == {(42, 123, 999, 7, 2024)}
+    for trained in (POLICIES, VARIANTS):
+        assert {seeds[name] for name in trained} == {(42, 123, 999, 7, 2024)}
+        assert {seeds[f"{name}_rollout"] for name in trained} == {(42, 123, 999, 7, 2024)}
 
 
 @pytest.mark.parametrize("name", ENSEMBLES)

@@ -15,6 +15,7 @@ from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
 from ghost.report.appendix import sides, unpaired
+from ghost.report.over_cells import OVER_CELLS, parts_of
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.environment import shortened
 from ghost.runs.records import Run
@@ -149,11 +150,14 @@ def _code(build: Build, cell: Record) -> list[str]:
     artefact, _, name = cell["id"].partition("/")
     declared = [c for a in ARTEFACTS if a.id == artefact for c in a.cells if c.name == name]
     lines = _lines("declared", declared[0].declared if declared else "")
-    estimator = function_line("ghost.report.estimators", cell["estimator"])
+    module = "ghost.report.over_cells" if cell["estimator"] in OVER_CELLS else "ghost.report.estimators"
+    estimator = function_line(module, cell["estimator"])
     lines += _lines("estimator", f"{cell['estimator']}, {estimator.where}" if estimator else cell["estimator"])
     if cell["estimator"] == "module":
         path = module_path(cell["metric"])
         return [*lines, *_lines("code", Line(path, 1).where if path else "")]
+    if cell["estimator"] in OVER_CELLS:
+        return [*lines, *_lines("of", ", ".join(parts_of(cell)))]
     computed: list[str] = []
     for word, (experiment, condition, metric) in zip(("of", "against"), sides(cell), strict=False):
         lines += _lines(word, f"{_named(condition, metric)} of {experiment}")

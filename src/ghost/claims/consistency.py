@@ -81,6 +81,10 @@ class Finding:
     says: str  # the printed and the computed number
 
 
+class NoValueError(GhostError):
+    """A cell that is declared and has no value, or no deviation: a task that was not run, a single run."""
+
+
 class Article:
     """The article's numbers, and the functions that a derivation may use."""
 
@@ -182,8 +186,10 @@ class Article:
         arrived = 1 + np.max(np.where(away, np.arange(41)[:, None], -1), axis=0)  # after the last step outside
         chosen = np.all(np.ceil(arrived / np.array(depths)[:, None]) == np.array(counts)[:, None], axis=0)
         before, after = np.array(distances)[:15, chosen], np.array(distances)[1:16, chosen]
-        ratios = np.divide(after, before, out=np.full_like(before, np.inf), where=before > 1e-9)
-        found = ratios[0] if what == "first_ratio" else 1.0 + np.argmin(ratios, axis=0)
+        far = before > 1e-9  # nearer, the ratio is rounding
+        lowest, highest = (np.divide(after, before, out=np.full_like(before, end), where=far) for end in (np.inf, 0.0))
+        steps = {"min_ratio_step": np.argmin(lowest, axis=0), "max_ratio_step": np.argmax(highest, axis=0)}
+        found = lowest[0] if what == "first_ratio" else 1.0 + steps[what]
         return Interval(float(found.min()), float(found.max())) if found.size else Interval(math.nan, math.nan)
 
 
@@ -195,7 +201,8 @@ def findings(ledger: Ledger) -> list[Finding]:
     """Every derived number recomputed, every second mention compared, every relation on the article's own numbers."""
     functions = Article(ledger).functions()
     derived = [_derive(line, ledger, functions) for line in ledger.derived]
-    return [*derived, *_mentions(ledger), *(_relation(relation, ledger) for relation in ledger.relations.values())]
+    relations = [relation for relation in ledger.relations.values() if relation.of == "claims"]
+    return [*derived, *_mentions(ledger), *(_relation(relation, ledger) for relation in relations)]
 
 
 def _derive(line: Derived, ledger: Ledger, functions: Mapping[str, Callable[..., Any]]) -> Finding:
@@ -253,6 +260,8 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict
     def take(identity: str, index: int) -> float:
         if identity not in values or len(values[identity]) <= index:
             raise GhostError(f"{holds!r}: there is no {'deviation of ' if index else ''}{identity}")
+        if math.isnan(values[identity][index]):
+            raise NoValueError(f"{identity} has no {'deviation' if index else 'value'} yet")
         used[identity] = values[identity]
         return values[identity][index]
 

@@ -3,13 +3,15 @@
     claims       one number each: its places in the article, its text there, its unit, and what it is compared with:
                  a cell of ours (`cell`; the first is judged, the others are shown) or a value of the study (`study`)
     derived      numbers that follow from others, with the computation
-    relations    sentences that assert an order or an effect, as a predicate over claims
+    relations    sentences that assert an order or an effect, as a predicate over claims; over our cells (`of: cells`)
+                 where the article prints no number
     noise        per table: over how many runs the article averages, and whether they are retrainings or rollouts
     margins      the largest difference at which two numbers are called equivalent
     non_results  numbers that are not claims, with the reason
 
 Ways to judge: exact (counts, settings, formulas), statistical (averages over runs), significance (a p value: which side
-of 0.05), hardware (times: only on the same device), premise (nothing to reproduce).
+of 0.05), hardware (times: only on the same device), premise (what the article takes from others, with the reason in
+`note`). Only premises may be without a cell or a value of the study.
 """
 
 import math
@@ -27,7 +29,7 @@ NUMBERS = Path("paper/article_numbers.csv")
 Judge = Literal["exact", "statistical", "significance", "hardware", "premise"]
 FORM = {
     "claims": [{"id": str, "printed": str, "at": [(str, {str: str})], "judge": str}],
-    "relations": [{"id": str, "line": COUNT, "says": str, "holds": str}],
+    "relations": [{"id": str, "line": COUNT, "says": str, "holds": str}],  # and perhaps note, of
     "derived": [{"claim": str, "rule": str, "from": str}],
     "noise": {str: {"kind": re.compile("retraining|rollout"), "runs": range(1, 10**9)}},
     "margins": {str: float},
@@ -82,6 +84,7 @@ class Relation:
     says: str
     holds: str
     note: str = ""
+    of: Literal["claims", "cells"] = "claims"  # what `holds` is about
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
     loaded = read_yaml(path, FORM)
     try:
         claims = [_claim(entry) for entry in loaded["claims"]]
-        relations = [Relation(**entry) for entry in loaded["relations"]]
+        relations = [_relation(entry) for entry in loaded["relations"]]
         noise = {place: Noise(**entry) for place, entry in loaded["noise"].items()}
         derived = tuple(line for entry in loaded["derived"] for line in _derived(entry))
         kinds = tuple(NonResult(**entry) for entry in loaded["non_results"])
@@ -161,6 +164,12 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
         if doubled:
             raise GhostError(f"{path}: {doubled[0]} is listed twice")
     return ledger
+
+
+def _relation(entry: dict[str, Any]) -> Relation:
+    relation = Relation(**entry)
+    require(relation.of, re.compile("claims|cells"), f"claims: {relation.id}: of")
+    return relation
 
 
 def _claim(entry: dict[str, Any]) -> Claim:

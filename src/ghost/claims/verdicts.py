@@ -10,13 +10,13 @@ import importlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scipy.special import stdtr, stdtrit
 
-from ghost.claims.consistency import Finding, described, findings, predicate
+from ghost.claims.consistency import Finding, NoValueError, described, findings, predicate
 from ghost.claims.expressions import evaluate
 from ghost.claims.ledger import Claim, Ledger, Relation, numbers
 from ghost.errors import GhostError, did_you_mean
@@ -30,12 +30,13 @@ VERDICTS = (
     "different",  # none of the above, and there are enough runs to say so
     "not enough runs",  # the runs decide neither way
     "not comparable",  # ours rests on a stand-in, a smaller scale or other hardware
-    "not attempted",  # there is no cell for it
+    "not attempted",  # a premise, which the article takes from others; or there is no cell for it
     "inconsistent",  # the article's own numbers, or its formula, contradict it; ours cannot agree with both
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
 HARDWARE = "RTX 5090"
 ROLLOUTS = ("success_rate", "success_share", "rate_difference")  # estimators over trainings and trials
+WITHOUT_SPREAD = ("value", "largest", "setting", "runs", "millions", "least_of", "mean_of", "range_of")
 Cells = Mapping[str, Mapping[str, Any]]
 
 
@@ -79,7 +80,8 @@ def _judge(
         value = _study_value(claim.study)
         ours = f"{value:g}"
         same = math.isclose(value, claim.number.value, rel_tol=1e-9, abs_tol=1e-12)
-        return say("identical" if same else "different", f"the study has {value:g} ({claim.study})")
+        note = f"; {claim.note}" if claim.note else ""
+        return say("identical" if same else "different", f"the study has {value:g} ({claim.study}){note}")
     if cell is None:
         return say("not attempted", "the report has no cell for it")
     if cell["value"] is None:
@@ -98,6 +100,8 @@ def _judge(
 def _exact(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float) -> tuple[str, str]:
     value, stated = cell["value"] * factor, numbers(claim.printed)
     slack = stated[0].half_unit * (2 if claim.printed[0] == "≈" else 1) * (1 + 1e-9)
+    if cell["estimator"] == "range_of" and len(stated) == 2:
+        return _range(claim.printed, slack, [end.value for end in stated], [v * factor for v in _ends(cell["shown"])])
     if claim.printed[0] in "<≤":
         same = value <= stated[0].value
     elif claim.printed[0] in ">≥":
@@ -108,6 +112,21 @@ def _exact(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float)
         same = abs(value - stated[0].value) <= slack
     word = "agrees with" if same else "is not"
     return ("identical" if same else "different"), f"{value:.6g} {word} {claim.printed} to its printed digits"
+
+
+def _range(printed: str, slack: float, theirs: list[float], ours: list[float]) -> tuple[str, str]:
+    """Identical where both ends agree, equivalent where ours lies within theirs."""
+    said = f"{ours[0]:.6g} to {ours[1]:.6g}"
+    if all(abs(a - b) <= slack for a, b in zip(theirs, ours, strict=True)):
+        return "identical", f"{said} agrees with {printed} to its printed digits"
+    if theirs[0] - slack <= ours[0] and ours[1] <= theirs[1] + slack:
+        return "equivalent", f"{said} lies within {printed}"
+    return "different", f"{said} does not lie within {printed}"
+
+
+def _ends(shown: str) -> list[float]:
+    low, high = (float(end.replace(",", "")) for end in shown.split(" to "))
+    return [low, high]
 
 
 def _significance(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: float) -> tuple[str, str]:
@@ -122,7 +141,7 @@ def _statistical(claim: Claim, ledger: Ledger, cell: Mapping[str, Any], factor: 
     """Two one-sided t-tests (Welch) with the stated margin, then the test of a difference."""
     stated, value = numbers(claim.printed), cell["value"] * factor
     verdict, reason = _exact(claim, ledger, cell, factor)
-    without_spread = cell["estimator"] in ("value", "largest", "setting", "runs", "millions")
+    without_spread = cell["estimator"] in WITHOUT_SPREAD
     if without_spread or claim.printed[0] in "<>≤≥" or " to " in claim.printed:
         return verdict, reason
     points = claim.unit in ("%", "pp")
@@ -200,7 +219,10 @@ def _study_value(expression: str) -> float:
             raise GhostError(f"claims: {dotted} is not a constant of our code")
         return getattr(importlib.import_module(module), constant)
 
-    value = evaluate(expression, {"code": code}, name)
+    def count(items: Iterable[Any], item: Any) -> int:
+        return list(items).count(item)
+
+    value = evaluate(expression, {"code": code, "set": set, "count": count}, name)
     if not isinstance(value, int | float):
         raise GhostError(f"claims: {expression!r} is no number")
     return float(value)
@@ -214,11 +236,17 @@ def _judge_relation(relation: Relation, ledger: Ledger, cells: Cells, contradict
         note = f" ({relation.note})" if relation.note else ""
         return say("inconsistent", "", f"the article's own numbers say otherwise: {contradictions[0].says}{note}")
     known = values(cells)
-    answers = {c.id: cell for c in ledger.claims.values() if (cell := next((i for i in c.cell if i in known), ""))}
+    answers = {c.id: cell for c in ledger.claims.values() if (cell := next((i for i in c.cell if i in cells), ""))}
+    if relation.of == "cells":
+        answers = {cell: cell for cell in cells}
     try:
-        holds, used = predicate(relation.holds, {claim: known[cell] for claim, cell in answers.items()})
+        asked = {name: [*known.get(cell, []), math.nan, math.nan] for name, cell in answers.items()}
+        holds, used = predicate(relation.holds, asked)
+    except NoValueError as error:
+        return say("not enough runs", "", str(error))
     except GhostError:  # a claim without a cell
         return say("not attempted", "", "some of its numbers have no cell")
+    used = {name: known[answers[name]] for name in used}
     behind = [cells[answers[claim]] for claim in used]
     doubts = sorted({name for cell in behind for name in cell["stand_ins"]})
     ours, said = "holds" if holds else "does not hold", described(used)

@@ -35,9 +35,9 @@ from ghost.runs.settings import at_least, at_least_one, not_negative
 
 FOLDER = "dataset"  # below the run's folder
 
-ARM = (*range(7), *range(8, 15))  # action dimensions, also those of the state
-GRIPPER = (7, 15)
-LIFT = (16,)
+# Action dimensions, also those of the state.
+LEFT_ARM, LEFT_GRIPPER, RIGHT_ARM, RIGHT_GRIPPER, LIFT = tuple(range(7)), (7,), tuple(range(8, 15)), (15,), (16,)
+ARM, GRIPPER = (*LEFT_ARM, *RIGHT_ARM), (*LEFT_GRIPPER, *RIGHT_GRIPPER)
 DIMENSIONS = 17
 PHASES = ("approach", "grasp", "lift", "place")
 

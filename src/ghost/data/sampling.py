@@ -17,6 +17,8 @@ from ghost.runs.units import Hashes
 
 Splits = Mapping[str, tuple[np.ndarray, np.ndarray]]  # name: the samples to train on and to test on
 
+FIRST_EPISODE = 0  # of the training episodes; LeRobot counts from 0
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -150,7 +152,7 @@ def draw_samples(draw: Draw, dataset: LeRobotDataset, seed: int) -> tuple[np.nda
         picked = pick(np.flatnonzero(task[of_step] == index), train + test, f"task {dataset.tasks[index]}")
         groups["sample/train"].append(picked[:train])
         groups["sample/test"].append(picked[train:])
-    seen = of_step < draw.train_episodes
+    seen = (of_step >= FIRST_EPISODE) & (of_step < FIRST_EPISODE + draw.train_episodes)
     groups["episode/train"] = [pick(np.flatnonzero(seen), draw.train_timesteps, "the training episodes")]
     groups["episode/test"] = [pick(np.flatnonzero(~seen), draw.test_timesteps, "the test episodes")]
 

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from ghost.decoders.contract import Batch, Terms, Weights
 
+CURRICULUM_END = 0.0  # the share of λ_c that a curriculum leaves
+
 
 def masked_mse(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     """The mean squared error over the real action dimensions, without the padding. [B, H, d_a] twice, [d_a] bool.
@@ -48,8 +50,8 @@ def nt_xent(z: Tensor, task: Tensor, *, temperature: float) -> Tensor:
 
 
 def contrastive_weight(weight: float, epoch: int, curriculum_epochs: float) -> float:
-    """λ_c at an epoch (from 0): constant, or falling linearly to 0 over the first `curriculum_epochs`."""
-    return weight * max(0.0, 1 - epoch / curriculum_epochs) if curriculum_epochs else weight
+    """λ_c at an epoch (from 0): constant, or falling linearly to its end over the first `curriculum_epochs`."""
+    return weight * max(CURRICULUM_END, 1 - epoch / curriculum_epochs) if curriculum_epochs else weight
 
 
 def gaussian_kl(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 CENTRES = np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, -1.0]])  # [3, 2] the velocity targets μ_k of appendix A
+ACTIVE_WEIGHT = 1.0  # w_k of a well that no context collapses
 
 Field = Callable[[np.ndarray], np.ndarray]
 

@@ -118,6 +118,40 @@ class DarkRoom:
         return reward
 
 
+class LongRoom(DarkRoom):
+    """Rollouts of any length, in which the goal jumps every `hold` steps. G goals."""
+
+    def __init__(self, rules: Rules, goals: np.ndarray, hold: int, noise: np.ndarray) -> None:
+        """Goals [B, G, 2] and noise [G hold, B, 2]; `draw_rollouts` draws both."""
+        never = np.full(len(goals), -1)  # the one jump of an episode
+        super().__init__(rules, Episodes(goals[:, :2], never, noise))
+        self.goals, self.hold = goals, hold
+
+    @property
+    def over(self) -> bool:
+        return self.t >= len(self.episodes.noise)
+
+    def step(self, action: np.ndarray) -> np.ndarray:
+        reward = super().step(action)
+        if self.t % self.hold == 0 and not self.over:
+            self.goal = self.goals[:, self.t // self.hold].copy()
+        return reward
+
+
+def draw_rollouts(rules: Rules, rollouts: int, goals: int, hold: int, *, seed: int) -> LongRoom:
+    """Rollouts with so many goals each. Each goal is as far from the last one as the two of an episode."""
+    made = np.empty((rollouts, goals, 2), np.int64)
+    noise = np.empty((goals * hold, rollouts, 2), np.float32)
+    for place in range(rollouts):
+        rng = np.random.default_rng([seed, place])
+        for number in range(goals):
+            made[place, number] = rng.integers(rules.size, size=2)
+            while number and moves(made[place, number - 1], made[place, number]) < rules.switch_distance:
+                made[place, number] = rng.integers(rules.size, size=2)
+        noise[:, place] = rng.random((goals * hold, 2), dtype=np.float32)
+    return LongRoom(rules, made, hold, noise)
+
+
 def steps_per_second(batch: int = 2048, seconds: float = 1.0) -> float:
     """Environment steps a second on one thread. The moves and the episodes are drawn beforehand."""
     rules = Rules(20)

@@ -71,6 +71,7 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
     measured += [
         Measured("tasks", "smallest_initial_distance", float(min(starts)), len(starts)),
         Measured("tasks", "largest_initial_distance", float(max(starts)), len(starts)),
+        Measured("tasks", "largest_final_distance", float(max(c[-1] for c in curves.values())), len(curves)),
         Measured("tasks", "falling", float(sum(falling)), len(falling)),
     ]
     arrays = {

@@ -9,8 +9,17 @@ are the same. A random walk acts too, and the shortest way, which no agent can b
     steady_reward  mean reward over the last `steady_steps`
     total_reward   over the whole episode
     old_goal       the share of steps spent on the old goal from the jump until the new one is reached
+
+Two more are of the reward averaged over the episodes, after the jump. The paper reads them off its curves and gives no
+rule; this one is ours:
+
+    plateau        the mean reward over the last PLATEAU_STEPS of the curve
+    recovery       the first step from which the mean reward over RECOVERY_STEPS has come RECOVERED of the way from the
+                   reward off the goal to the plateau; nan for an agent that never stands on the goal. In steps, and as
+                   the time that they take at `control_hz`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +31,11 @@ from ghost.data.trajectories import Seen
 from ghost.environments.dark_room import DarkRoom, Rules, draw_episodes, moves, scaled, shortest_way
 from ghost.evaluations.predict import Decoders, parameters_of
 from ghost.runs.progress import Progress
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, positive
 
 FEATURES = False  # it reads no feature cache
 RANDOM_WALK, SHORTEST_WAY = "random_walk", "shortest_way"
+PLATEAU_STEPS, RECOVERY_STEPS, RECOVERED = 50, 5, 0.9
 
 
 @dataclass(frozen=True)
@@ -36,10 +46,12 @@ class Settings:
     steady_steps: int = 100
     steps_before: int = 50  # in the figure, before the jump
     steps_after: int = 200  # and after it
+    control_hz: float = 100.0  # of the robot that would act like this
 
     def __post_init__(self) -> None:
         rules = Rules(self.size)
         at_least_one(self, "episodes")
+        positive(self, "control_hz")
         if not 1 <= self.steady_steps <= rules.steps - rules.latest_switch:
             raise ValueError(f"steady_steps must lie after the jump, got {self.steady_steps}")
         if not (self.steps_before <= rules.earliest_switch and self.steps_after <= rules.steps - rules.latest_switch):
@@ -61,7 +73,15 @@ def evaluate(settings: Settings, cache: None, decoders: Decoders, *, seed: int, 
             measured += [Measured(f"{name}/episode{n:03d}", metric, value) for n, value in enumerate(values)]
         around = episodes.switch[:, None] + np.arange(-settings.steps_before, settings.steps_after)
         arrays |= {f"{name}/{metric}": values for metric, values in found.items()}
-        arrays[f"{name}/reward"] = np.take_along_axis(reward, around, axis=1)  # [E, before + after]
+        course = arrays[f"{name}/reward"] = np.take_along_axis(reward, around, axis=1)  # [E, before + after]
+        plateau, steps = recovery(course[:, settings.steps_before :].mean(axis=0), rules.reward_elsewhere)
+        times_s = steps / settings.control_hz
+        measured += [
+            Measured(name, "plateau", plateau, settings.episodes),
+            Measured(name, "recovery_steps", steps, settings.episodes),
+            Measured(name, "recovery_s", times_s, settings.episodes),
+            Measured(name, "recovery_ms", 1e3 * times_s, settings.episodes),
+        ]
     facts = {
         "switch_step": episodes.switch,
         "steps_left": rules.steps - episodes.switch,  # the latency of an agent that never arrives
@@ -117,3 +137,12 @@ def measure(
         "total_reward": reward.sum(axis=1),
         "old_goal": (at_old & searching).sum(axis=1) / latency,
     }
+
+
+def recovery(course: np.ndarray, off_goal: float) -> tuple[float, float]:
+    """The plateau of a mean reward [steps after the jump], and the step (from 1) from which it has recovered."""
+    plateau = float(course[-PLATEAU_STEPS:].mean())
+    ahead = np.lib.stride_tricks.sliding_window_view(course, min(RECOVERY_STEPS, len(course))).mean(axis=-1)
+    back = ahead >= off_goal + RECOVERED * (plateau - off_goal)
+    never = math.isclose(plateau, off_goal, abs_tol=1e-9) or not back.any()
+    return plateau, math.nan if never else float(back.argmax() + 1)

@@ -13,6 +13,8 @@ gives it as a `TimedHead`.
 The diffusion transformer, `dit`, takes seconds on a CPU and empties its caches, so it takes part in every
 `dit_every`-th round only. It also takes 4.3 GB, in single precision: `dit_every` = 0 switches it off, and where the
 memory is missing it is left out by itself. Its latency is then nan, shown as "undefined".
+
+`latency_leaves_ms` is what Ghost leaves of a control step.
 """
 
 import importlib
@@ -34,7 +36,7 @@ from ghost.evaluations.quiet import Watch
 from ghost.forms import require
 from ghost.runs.code import module_path
 from ghost.runs.progress import Progress
-from ghost.runs.settings import at_least_one, not_negative, read_settings
+from ghost.runs.settings import at_least_one, not_negative, positive, read_settings
 from ghost.training.building import count, fits
 
 PAPER = Sizes(tokens=64, d_token=2048, d_state=64, horizon=17, d_action=32)
@@ -48,9 +50,11 @@ class Settings:
     threads: int
     dit_every: int  # rounds; 0: never
     decoders: Mapping[str, Mapping[str, Any]]  # name: {module, settings}
+    control_hz: float  # of the robot
 
     def __post_init__(self) -> None:
         at_least_one(self, "rounds", "threads")
+        positive(self, "control_hz")
         for name, decoder in self.decoders.items():
             require(decoder, {"module": str, "settings": dict}, name)
             if not decoder["module"].startswith("ghost.decoders.") or module_path(decoder["module"]) is None:
@@ -97,6 +101,8 @@ def evaluate(
         Measured("dit_over_ghost", "parameters", parameters["dit"] / parameters["ghost"]),
         Measured("dit_over_ghost", "aggregate_parameters", REPLACED * parameters["dit"] / parameters["ghost"]),
         Measured("dit_over_ghost", "latency", medians["dit"] / medians["ghost"]),
+        Measured("ghost", "latency_leaves_ms", 1e3 / settings.control_hz - medians["ghost"]),
+        Measured("dit", "aggregate_parameters", REPLACED * parameters["dit"]),
         Measured("dual_over_single", "parameters_percent", 100 * (parameters["ghost_dual"] / parameters["ghost"] - 1)),
     ]
     timed_metrics = dict.fromkeys(m.metric for m in measured if m.metric.startswith("latency"))

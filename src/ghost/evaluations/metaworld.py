@@ -9,6 +9,10 @@ It keeps its memory. It acts until the task is done or `max_steps` are over.
     arm       the same for the three dimensions that move the hand, without the gripper
     fresh     the cosine before the switch, from the very first step, with an empty memory. The difference is what the
               switch costs an agent.
+    steps_to_change
+              the first step after the switch at which the action has moved away from the last one before it by more
+              than from any step to the next among the FIRST before the switch; `aligned_steps` if it never does. The
+              paper says that all agents change their output within one or two steps and not how it was measured.
     success   whether the task was done in closed loop, by Meta-World's own test, for each episode
 
 The experts themselves act too, and an agent that draws its actions uniformly. All act in the same worlds. The expert is
@@ -65,9 +69,10 @@ def evaluate(settings: Settings, cache: None, decoders: Decoders, *, seed: int, 
     measured: list[Measured] = []
     arrays: dict[str, np.ndarray] = {}
     for name, rounds in found.items():
-        cosine, arm, fresh, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
+        cosine, arm, fresh, change, success = (np.concatenate(part) for part in zip(*rounds, strict=True))  # [R K, ...]
         measured += [
             Measured(name, "success", float(success.mean()), len(success)),
+            Measured(name, "steps_to_change", float(change.mean()), len(change)),
             Measured(name, "first_cosine", float(cosine[:, 0].mean()), len(cosine)),
             Measured(name, "early_cosine", float(np.nanmean(cosine[:, :FIRST])), len(cosine)),
             Measured(name, "fresh_first_cosine", float(fresh[:, 0].mean()), len(fresh)),
@@ -87,7 +92,7 @@ def evaluate(settings: Settings, cache: None, decoders: Decoders, *, seed: int, 
 
 @torch.no_grad()
 def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """One round of one agent: cosine [K, aligned_steps], arm, fresh [K, steps_before] and success [K].
+    """One round of one agent: cosine [K, aligned_steps], arm, fresh [K, steps_before], steps_to_change and success [K].
 
     The cosines are nan once a task is done.
     """
@@ -100,6 +105,7 @@ def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.rand
     action, reward = np.zeros((K, 4), np.float32), np.zeros(K, np.float32)
     cosine, arm = np.full((2, K, s.aligned_steps), np.nan)
     fresh = np.full((K, s.steps_before), np.nan)
+    taken = np.full((K, s.steps_before + s.aligned_steps, 4), np.nan)  # actions, before the switch and after it
     success = np.zeros(K, bool)
     for phase, at in enumerate((before, np.arange(K))):  # agent k is in world at[k]
         observation = np.stack([worlds[at[k]].reset(int(seeds[phase, at[k]])) for k in range(K)])
@@ -119,6 +125,8 @@ def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.rand
                 seen = Seen(*map(torch.from_numpy, (features(observation), context, action, reward)))
                 action = agent.act(memory, seen, torch.from_numpy(noise)).numpy().clip(-1, 1)
             for k in acting:
+                if not phase or t < s.aligned_steps:
+                    taken[k, phase * s.steps_before + t] = action[k]
                 if not phase:
                     fresh[k, t] = alignment(action[k], expert[k])
                 elif t < s.aligned_steps:
@@ -126,7 +134,16 @@ def switch(s: Settings, worlds: list[World], name: str, agent: Any, rng: np.rand
                 observation[k], earned, solved = worlds[at[k]].step(action[k])
                 reward[k] = REWARD_SCALE * earned
                 success[k] = phase == 1 and solved
-    return cosine, arm, fresh, success
+    change = np.array([steps_to_change(own[: s.steps_before], own[s.steps_before :]) for own in taken])
+    return cosine, arm, fresh, change, success
+
+
+def steps_to_change(before: np.ndarray, after: np.ndarray) -> int:
+    """From actions [steps, d] before and after a switch; those after the end of an episode are nan."""
+    recent = before[-FIRST:]
+    usual = np.linalg.norm(np.diff(recent, axis=0), axis=-1).max(initial=0.0)
+    moved = np.linalg.norm(after - recent[-1], axis=-1) > usual
+    return int(moved.argmax() + 1) if moved.any() else len(after)
 
 
 def alignment(a: np.ndarray, b: np.ndarray) -> float:

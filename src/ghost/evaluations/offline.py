@@ -11,6 +11,7 @@ where this is largest. `share_of_training_mean` is the same for the one mean chu
 GR00T's own head is tested on the predictions that the feature cache has of it.
 
 The figure shows the held-out chunk whose recorded actions move most. This choice does not look at any prediction.
+`offset` is the mean distance of the predicted from the recorded actions along this chunk, by dimension.
 """
 
 from dataclasses import dataclass
@@ -74,9 +75,12 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
         measured += [Measured(task, metric, value, len(positions[task])) for task, value in by_task.items()]
 
     moving = int(truth[..., cache.action_mask].std(axis=1).mean(axis=1).argmax())
+    recorded, shown = (chunks[moving][:, cache.action_mask] for chunks in (truth, predicted))  # [H, 17]
+    offsets = np.abs(shown - recorded).mean(axis=0, dtype=np.float64)
+    measured += [Measured(f"dimension_{d}", "offset", float(value), len(shown)) for d, value in enumerate(offsets)]
     arrays = {
-        "chunk/recorded": truth[moving][:, cache.action_mask],  # [H, 17]
-        "chunk/predicted": predicted[moving][:, cache.action_mask],
+        "chunk/recorded": recorded,
+        "chunk/predicted": shown,
         "samples/mse": means["mse"],
     }
     return Outcome(measured, arrays)

@@ -4,7 +4,7 @@
   first sample after the change (`boundary`) with that of the later half of each run (`steady`). act() carries no state
   from one sample to the next, so both estimate the same quantity and the test can only confirm that. The paper prints
   0.029 and 0.033, which lies within the spread of such a sample.
-* Frequency: the tasks alternate every 2 to 10 samples. The same remark holds.
+* Frequency: the tasks alternate every `shortest_interval` to `longest_interval` samples. The same remark holds.
 * Swap: we replace the final latent z* of a sample by that of a sample of another task and read it out, for all ordered
   pairs of tasks (90 for ten). `inflation` is the mean over pairs of swapped over own error, `inflation_of_means` the
   ratio of the mean errors. The paper (74x) does not say which it means. `within_task` swaps with another sample of the
@@ -41,12 +41,15 @@ class Settings:
     mlp: str  # and of the decoder without a flow
     transitions: int
     hold: int
-    longest_interval: int  # alternate every 2, ..., this many samples
+    shortest_interval: int  # alternate every so many samples,
+    longest_interval: int  # up to this many
     embedded: int  # at most this many samples go through t-SNE
 
     def __post_init__(self) -> None:
         at_least_one(self, "transitions", "embedded")
-        at_least(2, self, "hold", "longest_interval")
+        at_least_one(self, "shortest_interval")
+        at_least(2, self, "hold")
+        at_least(self.shortest_interval, self, "longest_interval")
 
 
 def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, seed: int, progress: Progress) -> Outcome:
@@ -67,7 +70,8 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
         Measured("all", "mse", float(error.mean()), len(test)),
     ]
     alternating = {
-        every: alternate(error, positions, every, s.transitions, rng) for every in range(2, s.longest_interval + 1)
+        every: alternate(error, positions, every, s.transitions, rng)
+        for every in range(s.shortest_interval, s.longest_interval + 1)
     }
     measured += [
         Measured(f"every_{every}", "mse", float(found.mean()), found.size) for every, found in alternating.items()

@@ -245,6 +245,12 @@ def ratio(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
     return number(cell, Estimated(found, min(len(runs), len(against))))
 
 
+def difference(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
+    """Mean less mean, such as of two numbers of parameters; the runs need not be pairs."""
+    found = float(np.mean(values(cell, runs)) - np.mean(against_values(cell, against)))
+    return number(cell, Estimated(found, min(len(runs), len(against))))
+
+
 def over_trials(statistic: Callable[[Outcomes, Outcomes], Estimated], show: Show = number) -> Comparison:
     """The comparison that shows a statistic of the outcomes of two policies in the trials that both met.
 
@@ -293,12 +299,13 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 p_value: Show = partial(number, show=show_p)
 COMPARISONS: dict[str, Comparison] = {
-    **{f.__name__: f for f in (ratio, complexity_r, complexity_slope)},
+    **{f.__name__: f for f in (ratio, difference, complexity_r, complexity_slope)},
     "paired_p": over_pairs(statistics.paired_p, p_value),
     "holm_p": over_pairs(statistics.paired_p, p_value),
     "cohens_d": over_pairs(statistics.cohens_d),
     "paired_d": over_pairs(statistics.paired_d),
     "relative_change": over_pairs(statistics.relative_change),
+    "relative_reduction": over_pairs(statistics.relative_reduction),
     "lower_share": over_pairs(statistics.lower_share, share),
     "higher_share": over_pairs(statistics.higher_share, share),
     "detectable": over_pairs(statistics.smallest_detectable_difference),

@@ -66,6 +66,12 @@ def relative_change(a: Data, b: Data) -> Estimated:
     return Estimated(found[0], n, (min(found[1:]), max(found[1:])))
 
 
+def relative_reduction(a: Data, b: Data) -> Estimated:
+    """How much lower the mean of a is than that of b, in percent of the size of b."""
+    change = relative_change(a, b)
+    return Estimated(-change.estimate, change.n, (-change.interval[1], -change.interval[0]))
+
+
 def paired_ratio(a: Data, b: Data) -> Estimated:
     """Mean of a over mean of b."""
     return Estimated(_ratio(a, b), len(_differences(a, b)), _ratio_bounds(a, b))

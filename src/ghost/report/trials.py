@@ -16,6 +16,7 @@ from ghost.data.results import EPISODES
 from ghost.errors import GhostError
 from ghost.report.rates import Outcomes
 from ghost.runs.records import Run
+from ghost.study.declarations import ENV_SEED, SEVERAL
 
 Trial = tuple[str, ...]
 TRIAL = ("condition", "env_seed", "trial", "start")  # columns of episodes.csv that tell trials apart, where it has them
@@ -65,14 +66,22 @@ def _found(cell: Mapping[str, Any], runs: Iterable[Run]) -> Found:
     found: Found = {}
     for run in runs:
         for line in _episodes(run):
-            plain = line["condition"] == f"T{line['task']}"
-            if plain if cell["condition"] == "all" else line["condition"] == cell["condition"]:
+            if _is_asked(cell["condition"], line):
                 if line.get(cell["metric"]) not in ("True", "False"):
                     raise GhostError(f"{cell['id']}: {EPISODES} of {run.name} does not say {cell['metric']} of a trial")
                 trial = tuple(line[column] for column in TRIAL if column in line)
                 of_trial = found.setdefault(trial, {})
                 of_trial.setdefault(line["training_seed"], []).append(float(line[cell["metric"]] == "True"))
     return found
+
+
+def _is_asked(condition: str, line: Mapping[str, str]) -> bool:
+    """Whether an episode is of a condition: its own, one of several, or that of all episodes that nothing misdirects,
+    of every env_seed or of one."""
+    if condition == "all" or condition.startswith(ENV_SEED):
+        plain = line["condition"] == f"T{line['task']}"
+        return plain and (condition == "all" or condition == f"{ENV_SEED}{line.get('env_seed')}")
+    return line["condition"] in condition.split(SEVERAL)
 
 
 @cache

@@ -25,7 +25,7 @@ import numpy as np
 
 from ghost.data.results import Measured, Outcome
 from ghost.dynamics.integrators import rollout
-from ghost.dynamics.potentials import CENTRES, ThreeWells, grid, nearest
+from ghost.dynamics.potentials import ACTIVE_WEIGHT, CENTRES, ThreeWells, grid, nearest
 from ghost.runs.progress import Progress
 from ghost.runs.settings import at_least, below_one, positive
 
@@ -148,4 +148,5 @@ def critical_weight(wells: ThreeWells) -> float:
 
 def contexts(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """The well weights under c1 and under c2."""
-    return np.ones(3), np.array([settings.collapsed_weight, 1.0, 1.0])
+    active = np.full(len(CENTRES), ACTIVE_WEIGHT)
+    return active, np.array([settings.collapsed_weight, *active[1:]])

@@ -30,7 +30,7 @@ from torch import Tensor
 from ghost.data.results import Measured, Outcome
 from ghost.dynamics.integrators import rollout, steps_to_converge
 from ghost.dynamics.networks import Potential
-from ghost.dynamics.potentials import CENTRES, ThreeWells, find_minima, grid, nearest
+from ghost.dynamics.potentials import ACTIVE_WEIGHT, CENTRES, ThreeWells, find_minima, grid, nearest
 from ghost.runs.progress import Progress
 from ghost.runs.settings import at_least_one, below_one, positive
 
@@ -109,7 +109,8 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
 
 def all_contexts(settings: Settings) -> np.ndarray:
     """The well weights [4, 3]: c1 with all basins active, then each basin collapsed in turn (c2 is B1)."""
-    return np.vstack([np.ones(3), 1 - (1 - settings.collapsed_weight) * np.eye(3)])
+    active = np.full(len(CENTRES), ACTIVE_WEIGHT)
+    return np.vstack([active, active - (ACTIVE_WEIGHT - settings.collapsed_weight) * np.eye(len(CENTRES))])
 
 
 def demonstrate(settings: Settings, rng: np.random.Generator, per_context: int) -> Demonstrations:

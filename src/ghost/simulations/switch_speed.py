@@ -86,6 +86,7 @@ def run(settings: Settings, *, seed: int, progress: Progress) -> Outcome:
     ratio = contraction_ratios(distance[: s.profile_steps + 1])
     measured += [
         Measured("ghost", "first_ratio", float(ratio[0])),
+        Measured("ghost", "max_ratio_step", float(np.nanargmax(ratio) + 1)),  # from here on the ratio falls
         Measured("ghost", "min_ratio", float(np.nanmin(ratio))),
         Measured("ghost", "min_ratio_step", float(np.nanargmin(ratio) + 1)),
         Measured("ghost", "last_ratio", float(ratio[np.isfinite(ratio)][-1])),

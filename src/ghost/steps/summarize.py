@@ -13,6 +13,7 @@ from ghost.errors import GhostError, exit_on_error
 from ghost.evaluations.quiet import busy
 from ghost.files import canonical, write_text
 from ghost.report.estimators import COMPARISONS, CORRECTED, ESTIMATORS, show_p
+from ghost.report.over_cells import OVER_CELLS, over_cells
 from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
 from ghost.study import find_artefact
@@ -28,8 +29,13 @@ def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> Non
     """
     cells = find_artefact(artefact).declaration()
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
-    made = [summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], [])) for cell in cells]
+    made = [
+        summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], []))
+        for cell in cells
+        if cell["estimator"] not in OVER_CELLS
+    ]
     correct(made, {cell["id"]: cell["digits"] for cell in cells})
+    made += over_cells(cells, made)
     write_text(out, "".join(f"{canonical(cell)}\n" for cell in made))
 
 

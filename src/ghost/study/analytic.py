@@ -45,6 +45,8 @@ EXPERIMENTS = tuple(
     Experiment(name, "simulate", f"ghost.simulations.{name}", settings, SEEDS.get(name, (0,)))
     for name, settings in SETTINGS.items()
 )
+TIMED = {"learned_potential": SETTINGS["learned_potential"], "timed_epochs": 2000, "threads": 1}
+EXPERIMENTS += (Experiment("training_time", "simulate", "ghost.simulations.training_time", TIMED, timed=True),)
 
 
 LEARNED: Mapping[str, Any] = {"estimator": "mean", "prefix": "learned/"}
@@ -145,7 +147,7 @@ ARTEFACTS: tuple[Artefact, ...] = (
         *values("switch_speed", GRUS, ".0f", "steps_to_converge"),
         *values("switch_speed", GRUS[1:3], ".2f", "ratio"),
         *values("switch_speed", "ghost", ".2f", "first_ratio", "min_ratio", "last_ratio"),
-        *values("switch_speed", "ghost", ".0f", "min_ratio_step"),
+        *values("switch_speed", "ghost", ".0f", "max_ratio_step", "min_ratio_step"),
         *values("switch_speed", "paper_triple", ".3f", "dt_lowest", "dt_highest"),
         *values("switch_speed", "euler_stable", ".4f", "dt_highest"),
         *values("switch_speed", "published_first_ratio", ".4f", "dt"),

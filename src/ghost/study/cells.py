@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ghost.report.over_cells import SEPARATOR
 from ghost.study.declarations import Cell
 from ghost.study.tables import Column, Text
 
@@ -37,6 +38,12 @@ def values(
 def runs(experiment: str, name: str = "runs") -> Cell:
     """How many runs an experiment has."""
     return Cell(name, experiment, "", estimator="runs")
+
+
+def over(estimator: str, parts: Iterable[Cell | str], digits: str = ".2f", unit: str = "", name: str = "") -> Cell:
+    """A cell that follows from other cells of the same figure or table (`ghost.report.over_cells`)."""
+    names = (part if isinstance(part, str) else part.name for part in parts)
+    return Cell(name, "", SEPARATOR.join(names), "", estimator, digits, unit)
 
 
 def mean(

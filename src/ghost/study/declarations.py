@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
+from ghost.report.over_cells import OVER_CELLS, SEPARATOR
 from ghost.runs.code import ROOT, module_path
 from ghost.runs.marks import StandIn
 from ghost.runs.outside import Source
 
+SEVERAL, ENV_SEED = "+", "env_seed="  # conditions of rollouts: T4+T6 are two tasks, env_seed=1 is one evaluation
 HELPERS = {str(Path(__file__).with_name(f"{name}.py")) for name in ("declarations", "cells", "tables")} | {"<string>"}
 
 
@@ -154,7 +156,13 @@ def check(experiments: Sequence[Experiment], artefacts: Sequence[Artefact]) -> N
                 raise GhostError(f"study: {experiment.name} needs {need!r}, which does not stand above it{hint}")
         _unique(f"seed of {experiment.name}", [str(seed) for seed in experiment.seeds])
     for artefact in artefacts:
-        _unique(f"cell of {artefact.id}", [cell.name for cell in artefact.cells])
+        names = [cell.name for cell in artefact.cells]
+        _unique(f"cell of {artefact.id}", names)
+        for cell in (cell for cell in artefact.cells if cell.estimator in OVER_CELLS):
+            for part in cell.metric.split(SEPARATOR):
+                if part not in names:
+                    hint = did_you_mean(part, names)
+                    raise GhostError(f"study: {artefact.id}/{cell.name}: no cell {part!r}{hint} ({cell.declared})")
         for cell in artefact.cells:
             for name in filter(None, (cell.experiment, cell.against)):
                 if name not in known:

@@ -6,9 +6,9 @@ With GR00T N1.5 the experiment `dit` is the fine-tuning of GR00T's own head (gho
 from typing import Any
 
 from ghost.study.ablation import DUAL
-from ghost.study.cells import mean, parameters, runs, settings
+from ghost.study.cells import mean, over, parameters, runs, settings
 from ghost.study.declarations import Cell, Experiment, figure
-from ghost.study.offline import DECODERS, FEATURES, FIELD, GHOST, TRAINING, offline_test, training
+from ghost.study.offline import CONTROL_HZ, DECODERS, FEATURES, FIELD, GHOST, TRAINING, offline_test, training
 from ghost.study.seeds import SEEDS
 from ghost.study.tables import Column, Row, Text, indented, tabulated
 
@@ -30,7 +30,7 @@ LATENCY = Experiment(
     "latency",
     "evaluate",
     "ghost.evaluations.latency",
-    {"rounds": 1000, "warm_up": 20, "threads": 1, "dit_every": 10, "decoders": TIMED},
+    {"rounds": 1000, "warm_up": 20, "threads": 1, "dit_every": 10, "control_hz": CONTROL_HZ, "decoders": TIMED},
     uses=tuple(dict.fromkeys(timed["module"] for timed in TIMED.values())),
     timed=True,
 )
@@ -50,6 +50,10 @@ PREDICTED = mean(GHOST_TEST, "predict_the_mean_mse", name="predict_the_mean/mse"
 RATIO = Cell("", DIT_TEST, "parameters", "model", "ratio", ".0f", against=GHOST_TEST)
 PAPER_RATIO = mean("latency", "parameters", "dit_over_ghost", ".0f")
 LATENCY_RATIO = mean("latency", "latency", "dit_over_ghost", ".0f", name="ratio/latency")
+LEAVES = mean("latency", "latency_leaves_ms", "ghost", ".1f", "ms", "Ghost/time_left_ms")
+TRAINING_TIME = mean("training_time", "training_s", "learned_potential", ".0f", "s", "learned_potential/training_s")
+SHOWN = {0: "left_arm_joint", 7: "left_gripper", 13: "right_arm_joint", 15: "right_gripper"}  # dimensions in the figure
+OFFSETS = [mean(DIT_TEST, "offset", f"dimension_{d}", ".2f", name=f"DiT/offset/{text}") for d, text in SHOWN.items()]
 ARTEFACTS = (
     tabulated(
         "groot_distill",
@@ -70,6 +74,10 @@ ARTEFACTS = (
             *settings(FEATURES, ("train_episodes", "train_timesteps", "test_timesteps")),
             *settings(DIT.name, ("batch_size", "learning_rate"), "DiT/"),
             mean(DIT.name, "updates", "train", ".0f", name="DiT/updates"),
+            Cell("ghost_over_dit/arm_mse", GHOST_TEST, "arm_mse", "all", "ratio", ".2f", against=DIT_TEST),
+            LEAVES,
+            *settings("latency", ("control_hz",)),
+            TRAINING_TIME,
         ),
         named="{column}/{row}",
     ),
@@ -80,5 +88,7 @@ ARTEFACTS = (
             for name, experiment in (("Ghost", GHOST_TEST), ("DiT", DIT_TEST))
             for array in ("recorded", "predicted")
         ),
+        *OFFSETS,
+        over("range_of", OFFSETS, ".2f", name="DiT/offset"),
     ),
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 from ghost.runs.marks import StandIn
 from ghost.study import offline, seeds
-from ghost.study.cells import compared, mean, parameters, rate_comparison, runs, settings, spread
-from ghost.study.declarations import Cell, Experiment, figure
+from ghost.study.cells import compared, mean, over, parameters, rate_comparison, runs, settings, spread
+from ghost.study.declarations import ENV_SEED, SEVERAL, Cell, Experiment, figure
 from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, Text, math, tabulated
 
@@ -34,10 +34,10 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
     "libero_ghost_pz": ("ghost_phase", GHOST_PZ, SEEDS),
 }
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
-    "libero_push": ("ghost_phase", {**GHOST_PG, "contrastive": 0.2}, SEEDS[:1]),
-    "libero_pull": ("ghost_phase", {**GHOST_PG, "pull": 0.1}, SEEDS[:1]),
-    "libero_subspace": ("ghost_phase", {**GHOST_PG, "basin_dims": 16}, SEEDS[:1]),
-    "libero_quartic": ("ghost_phase", {**GHOST_PG, "quartic": True}, SEEDS[:1]),
+    "libero_push": ("ghost_phase", {**GHOST_PG, "contrastive": 0.2}, SEEDS),
+    "libero_pull": ("ghost_phase", {**GHOST_PG, "pull": 0.1}, SEEDS),
+    "libero_subspace": ("ghost_phase", {**GHOST_PG, "basin_dims": 16}, SEEDS),
+    "libero_quartic": ("ghost_phase", {**GHOST_PG, "quartic": True}, SEEDS),
 }
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
@@ -147,6 +147,12 @@ def _over(name: str, experiment: str, against: str, condition: str = "all") -> C
     return Cell(name, experiment, "success", condition, "rate_difference", "+z.0f", "pp", against)
 
 
+def _misdirected(name: str, condition: str) -> str:
+    return f"misdirected/{name.removeprefix('libero_')}/{condition}"
+
+
+# Tasks that the article calls simple and complex.
+GROUPS = {"simple": (0, 1, 7), "complex": (4, 6, 8)}
 SHOWN = [row for row in (*SINGLE, *TOGETHER) if row.name in ("MLP", "Ghost_PG", "Ghost_PZ", "Ghost_PZ_ensemble")]
 SUCCESS = Column("success", "Success (%)", lambda p: _success(f"{p}_rollout"))
 TRAININGS = Column("trainings", "Trainings", lambda p: runs(p.removesuffix("_ensemble"), ""))
@@ -180,13 +186,50 @@ ARTEFACTS = (
             ),
             *(cell for end in ("succeeded", "failed") for cell in _of_t8(end)),
             *(
-                _success(f"{name}_misdirected", condition, f"misdirected/{name.removeprefix('libero_')}/{condition}")
+                _success(f"{name}_misdirected", condition, _misdirected(name, condition))
                 for name in MISDIRECTED
                 for condition in (f"T{first}-T{task}_N{at}" for first, task in PAIRS for at in SWITCH_AT)
             ),
             _over("gain/ghost_pg_over_gru", "libero_ghost_pg_rollout", "libero_gru_phase_rollout"),
             _over("gain/persistent_ensemble", *(f"{name}_ensemble_rollout" for name in reversed(ENSEMBLES))),
             _over("misdirected/gain/N100", "libero_ghost_pz_misdirected", "libero_ghost_pg_misdirected", "T0-T1_N100"),
+            over(
+                "range_of",
+                (_misdirected(name, f"T5-T7_N{at}") for name in ENSEMBLES for at in SWITCH_AT),
+                ".0f",
+                "%",
+                "misdirected/T5_T7/ghost",
+            ),
+            *(
+                _success("libero_ghost_pz_ensemble_rollout", f"{ENV_SEED}{seed}", f"ensemble_run/env_seed_{seed}")
+                for seed in ENV_SEEDS
+            ),
+            Cell(
+                "persistent/extra_params",
+                "libero_ghost_pz",
+                "parameters",
+                "model",
+                "difference",
+                ",.0f",
+                "",
+                "libero_ghost_pg",
+            ),
+            Cell(
+                "ratio/offline_mse",
+                "libero_ghost_pg_offline",
+                "mse",
+                "all",
+                "paired_ratio",
+                ".1f",
+                "",
+                "libero_ghost_pz_offline",
+            ),
+            over(
+                "ratio_of",
+                (f"T8/{end}/second_object_share" for end in ("succeeded", "failed")),
+                ".1f",
+                name="T8/ratio_of_second_object_share",
+            ),
             Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
             *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
             *settings(FEATURES, ("horizon", "stride")),
@@ -201,6 +244,8 @@ ARTEFACTS = (
     figure(
         "libero_per_task",
         *(_success(f"{row.of}_rollout", f"T{task}", f"{row.name}/T{task}") for row in SHOWN for task in TASKS),
+        _success("libero_ghost_pg_ensemble_rollout", "T6", "Ghost_PG_ensemble/T6"),
+        over("least_of", (f"Ghost_PZ_ensemble/T{task}" for task in TASKS), ".0f", "%", "Ghost_PZ_ensemble/lowest"),
     ),
     figure(
         "libero_complexity",
@@ -213,6 +258,14 @@ ARTEFACTS = (
             for cell in (
                 Cell(f"{task}/phases", "libero_ghost_pg_rollout", "subphases", task, "mean_where_run", ".0f"),
                 _gap(f"{task}/gap", task, "rate_difference", "+z.0f", ""),
+            )
+        ),
+        *(
+            cell
+            for group, tasks in GROUPS.items()
+            for cell in (
+                _gap(f"{group}/gap", SEVERAL.join(f"T{task}" for task in tasks), "rate_difference", "+z.1f"),
+                over("mean_of", (f"T{task}/phases" for task in tasks), ".1f", name=f"{group}/phases"),
             )
         ),
     ),

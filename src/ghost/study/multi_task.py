@@ -1,13 +1,13 @@
 """One Ghost for ten tasks: its errors, what a change of task does to it, and the attractors of its latent flow."""
 
-from ghost.study.cells import mean, parameters, runs, values
+from ghost.study.cells import mean, over, parameters, runs, values
 from ghost.study.declarations import Cell, Tex, figure
 from ghost.study.offline import PLAIN, TASKS, TRAINED, evaluation
 from ghost.study.tables import Column, Row, code, tabulated
 
 FLOW = {"split": "sample", "continued_steps": 20}
 COMPARED = {"split": "sample", "ghost": "ghost", "mlp": "mlp"}
-CHANGES = {"transitions": 50, "hold": 10, "longest_interval": 10, "embedded": 1430}
+CHANGES = {"transitions": 50, "hold": 10, "shortest_interval": 2, "longest_interval": 10, "embedded": 1430}
 EXPERIMENTS = (
     evaluation("ghost_attractor", "attractor", {**FLOW, "embedded_per_task": 30}, TRAINED["ghost"]),
     evaluation("ghost_basin_attractor", "attractor", {**FLOW, "embedded_per_task": 0}, TRAINED["ghost_basin"]),
@@ -21,6 +21,11 @@ INFLATION = ("inflation", "inflation_of_means")  # of the error, when the task c
 
 def _error(task: str, metric: str) -> Cell:
     return mean(PLAIN.tested, metric, task, ".4f" if task == ALL else ".3f")
+
+
+def _range(metric: str, digits: str) -> Cell:
+    """The least and the largest of the tasks' means."""
+    return over("range_of", (f"{task}/{metric}" for task in TASKS), digits, name=f"range/{metric}")
 
 
 def _compression(task: str, metric: str) -> Cell | None:
@@ -59,7 +64,9 @@ ARTEFACTS = (
             *values("ghost_switching", "intervals", ".2f", "largest_over_smallest", estimator="mean"),
             *values("ghost_switching", ("swap", "within_task"), ".1f", *INFLATION, estimator="mean"),
             *values("ghost_switching", ("ghost", "mlp"), ".2f", "silhouette", "silhouette_tsne", estimator="mean"),
+            *(_range(metric, ".4f") for metric in ("mse", "arm_mse", "cosine")),
             parameters(PLAIN.tested, name="params"),
+            Cell("aggregate_params", "latency", "aggregate_parameters", "dit", "millions", ",.0f", "M"),
             mean("latency", "aggregate_parameters", "dit_over_ghost", ",.0f", name="aggregate_params_ratio"),
             runs(PLAIN.tested),
         ),
@@ -69,6 +76,7 @@ ARTEFACTS = (
         *values("ghost_attractor", TASKS, ".2f", "initial_distance", estimator="mean"),
         mean("ghost_attractor", "smallest_initial_distance", "tasks", ".2f", name="smallest_initial_distance"),
         mean("ghost_attractor", "largest_initial_distance", "tasks", ".2f", name="largest_initial_distance"),
+        mean("ghost_attractor", "largest_final_distance", "tasks", ".2f", name="largest_final_distance"),
         mean("ghost_attractor", "falling", "tasks", ".1f", name="tasks_falling"),
         mean("ghost_attractor", "distance_monotone_share", "flow", ".2f", name="distance_monotone_share"),
         Cell("curve/distance", "ghost_attractor", "distance/mean", estimator="series"),

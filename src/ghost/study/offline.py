@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghost.runs.marks import StandIn
-from ghost.study.cells import compared, comparison, largest, mean, parameters, runs, settings, spread
-from ghost.study.declarations import Experiment, Tex
+from ghost.study.cells import compared, comparison, largest, mean, over, parameters, runs, settings, spread
+from ghost.study.declarations import Cell, Experiment, Tex
 from ghost.study.seeds import AS_TRAINED, SEEDS
 from ghost.study.tables import Column, Row, math, tabulated
 
 FEATURES = "dual_arm_features"
+CONTROL_HZ = 100  # of the robots that the article speaks of
 TASKS = (
     "Arrange_cups",
     "Move_parts",
@@ -127,6 +128,13 @@ TRAINED = {d.experiment: training(d.experiment, d.module, {**TRAINING, **d.sizes
 EXPERIMENTS = (*DATA, *TRAINED.values(), *map(offline_test, TRAINED.values()))
 
 
+def _lower(decoder: Decoder) -> Cell | None:
+    """How much lower Ghost is, in percent of the other."""
+    if decoder not in COMPARED:
+        return None
+    return Cell("", PROPOSED.tested, "mse", "all", "relative_reduction", "z.1f", "%", decoder.tested)
+
+
 def _row(decoder: Decoder) -> Row:
     return Row(decoder.name, (decoder.text,), decoder)
 
@@ -146,6 +154,7 @@ ARTEFACTS = (
                 lambda d: {} if d is PROPOSED else comparison(d.tested, PROPOSED.tested, holm=d in COMPARED),
                 {"p": math("p vs Ghost"), "holm_p": "Holm", "d": math("d vs Ghost")},
             ),
+            Column("lower", None, _lower),
             Column("paper_params", None, lambda d: parameters("latency", d.timed, ".1f")),
             Column("latency_ms", None, lambda d: mean("latency", "latency_ms", d.timed, ".2f", "ms")),
             Column("share_of_training_mean", None, lambda d: largest(d.tested, "share_of_training_mean", "worst_task")),
@@ -154,6 +163,7 @@ ARTEFACTS = (
         (*map(_row, (PLAIN, IMITATING)), Row("predict_the_mean", ("Predicting the mean", None, PREDICTED))),
         more=(
             runs(PROPOSED.tested),
+            over("mean_of", (f"{d.name}/paper_params" for d in COMPARED), ".1f", "M", "budget"),
             *settings(FEATURES, LAYOUT),
             *settings("ghost", (key for key in GHOST if key != "split")),
         ),

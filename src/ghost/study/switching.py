@@ -1,11 +1,13 @@
 """Goals and tasks that change while an agent acts: the Dark Room and Meta-World."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from ghost.study import seeds
-from ghost.study.cells import mean, runs, settings
+from ghost.study.cells import mean, over, runs, settings
 from ghost.study.declarations import Cell, Experiment, Tex, figure
+from ghost.study.offline import CONTROL_HZ
 from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, tabulated
 
@@ -49,9 +51,13 @@ IN_DARK_ROOM: Trained = {
 }
 LEARNT_FROM = {"ghost": "dark_room_demos", "transformer": "dark_room_demos", "ad": "dark_room_histories"}
 EPISODES = {"size": 20, "episodes": 20, "evaluation_seed": 1_000_000}
-STEPS = {"steady_steps": 100, "steps_before": 50, "steps_after": 200}
+STEPS = {"steady_steps": 100, "steps_before": 50, "steps_after": 200, "control_hz": CONTROL_HZ}
 DARK_ROOM = _switching("dark_room", "dark_room", {**EPISODES, **STEPS})
+# Appendix A: rollouts of 10,000 steps. How long a goal stays is not published; 200 steps are what AD needs to find one.
+LONG = {"size": 20, "rollouts": 20, "steps": 10_000, "hold": 200, "evaluation_seed": 3_000_000}
+LONG_ROLLOUT = dataclasses.replace(_switching("dark_room", "long_rollout", LONG), name="dark_room_long")
 ROOM, GHOST = DARK_ROOM.name, "dark_room_ghost"
+ROWS = {"AD": "dark_room_ad", "Transformer": "dark_room_transformer", "RL2": "dark_room_rl2", "Ghost": GHOST}
 
 
 def _to_ghost(agent: str, metric: str, estimator: str, digits: str) -> Cell | None:
@@ -78,6 +84,7 @@ EXPERIMENTS = (
     Experiment("dark_room_histories", "make_demos", "ghost.data.learning_histories", HISTORIES),
     *_trainings("dark_room", IN_DARK_ROOM, LEARNT_FROM),
     DARK_ROOM,
+    LONG_ROLLOUT,
     *(
         Experiment(f"{name}_demos", "make_demos", "ghost.data.metaworld_demos", {**tasks, **RECORDED})
         for name, tasks in TASKS.items()
@@ -90,7 +97,14 @@ EXPERIMENTS = (
 def _aligned(benchmark: str, agent: str) -> tuple[Cell, ...]:
     experiment, name = f"{benchmark}_switching", f"{benchmark}/{agent}"
     condition = f"{benchmark}_{agent}" if agent in AGENTS else agent
-    trained = [mean(experiment, "parameters", condition, ",.0f", name=f"{name}/params")] if agent in AGENTS else []
+    trained = (
+        [
+            mean(experiment, "parameters", condition, ",.0f", name=f"{name}/params"),
+            mean(experiment, "steps_to_change", condition, ".1f", name=f"{name}/steps_to_change"),
+        ]
+        if agent in AGENTS
+        else []
+    )
     return (
         mean(experiment, "first_cosine", condition, ".2f", name=f"{name}/first_cosine"),
         mean(experiment, "fresh_first_cosine", condition, ".2f", name=f"{name}/fresh_cosine"),
@@ -107,12 +121,39 @@ def _metaworld_alignment(benchmark: str) -> tuple[Cell, ...]:
     experiment, demos = f"{benchmark}_switching", f"{benchmark}_demos"
     return (
         *(cell for agent in (*AGENTS, "expert", "random_actions") for cell in _aligned(benchmark, agent)),
+        over(
+            "range_of",
+            (f"{benchmark}/{agent}/steps_to_change" for agent in AGENTS),
+            ".1f",
+            name=f"{benchmark}/steps_to_change",
+        ),
         runs(experiment, f"{benchmark}/runs"),
         Cell(f"{benchmark}/rounds", experiment, "rounds", "", "setting", "g"),
         Cell(f"{benchmark}/max_steps", experiment, "max_steps", "", "setting", "g"),
         Cell(f"{benchmark}/steps_before", experiment, "steps_before", "", "setting", "g"),
         Cell(f"{benchmark}/demos_per_task", demos, "episodes_per_task", "", "setting", "g"),
         Cell(f"{benchmark}/demos_success", demos, "expert_success", "all", "value", ".0%"),
+    )
+
+
+def _recovery(row: str, agent: str) -> tuple[Cell, ...]:
+    """Of the curve of rewards after the jump."""
+    return (
+        mean(ROOM, "plateau", agent, "z.2f", name=f"{row}/plateau"),
+        mean(ROOM, "recovery_steps", agent, ".0f", name=f"{row}/recovery_steps"),
+        mean(ROOM, "recovery_s", agent, ".2f", "s", f"{row}/recovery_s"),
+        mean(ROOM, "recovery_ms", agent, ".0f", "ms", f"{row}/recovery_ms"),
+    )
+
+
+def _long(row: str, agent: str) -> tuple[Cell, ...]:
+    """Of the long rollouts."""
+    long = LONG_ROLLOUT.name
+    return (
+        mean(long, "latency", agent, ".1f", name=f"long/{row}/latency"),
+        mean(long, "reached", agent, ".2f", name=f"long/{row}/reached"),
+        mean(long, "first_reward", agent, "z.2f", name=f"long/{row}/first_reward"),
+        mean(long, "last_reward", agent, "z.2f", name=f"long/{row}/last_reward"),
     )
 
 
@@ -147,8 +188,14 @@ ARTEFACTS = (
         more=(
             Cell("never/latency", ROOM, "steps_left", "", "over_episodes", ".1f"),
             Cell("source/late_reward", "dark_room_histories", "late_reward", "source", "value", ".2f"),
+            Cell(
+                "ratio/total_reward", ROOM, "total_reward", GHOST, "paired_ratio", ".1f", "", ROOM, ROWS["Transformer"]
+            ),
             runs(ROOM),
             *settings(ROOM, DARK_ROOM.settings),
+            *(cell for row, agent in ROWS.items() for cell in _long(row, agent)),
+            *settings(LONG_ROLLOUT.name, LONG, "long/"),
+            runs(LONG_ROLLOUT.name, "long/runs"),
         ),
     ),
     figure(
@@ -157,6 +204,8 @@ ARTEFACTS = (
             Cell(f"{agent}/curve", ROOM, f"{agent}/reward", estimator="series")
             for agent in (*DARK_ROOM.needs, "shortest_way")
         ),
+        *(cell for row, agent in ROWS.items() for cell in _recovery(row, agent)),
+        over("range_of", (f"{row}/recovery_s" for row in ("Transformer", "AD")), ".2f", "s", "baselines/recovery_s"),
     ),
     figure("metaworld_alignment", *(cell for name in BENCHMARKS for cell in _metaworld_alignment(name))),
 )

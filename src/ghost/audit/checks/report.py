@@ -21,6 +21,7 @@ from ghost.report.cells import cell_lines, read_cells
 from ghost.report.headlines import metric_texts
 from ghost.report.latexmk import available
 from ghost.report.lint import lint
+from ghost.report.over_cells import OVER_CELLS, over_cells
 from ghost.steps.collect import results_text
 from ghost.steps.macros import macros
 from ghost.steps.summarize import correct, summarize_cell
@@ -65,7 +66,7 @@ class Report:
         """The cells of one figure or table: computed, in cells.jsonl, and in its own file."""
         together, own = self.config.data / "cells.jsonl", self.config.data / "cells" / f"{artefact.stage}.jsonl"
         declared, made = artefact.declaration(), []
-        for cell in declared:
+        for cell in (cell for cell in declared if cell["estimator"] not in OVER_CELLS):
             try:
                 sides = self.runs.of(cell["experiment"]), self.runs.of(cell["against"])
                 made.append(summarize_cell(cell, *sides))
@@ -74,6 +75,10 @@ class Report:
                 if stored and cell["id"] in stored:
                     computed[cell["id"]] = stored[cell["id"]]
         correct(made, {cell["id"]: cell["digits"] for cell in declared})
+        try:
+            made += over_cells(declared, made)
+        except GhostError as error:
+            yield Problem("cells", artefact.id, str(error))
         computed |= {cell["id"]: cell for cell in made}
         theirs = yield from _read(own)
         for path, there in ((together, stored), (own, theirs)):
