@@ -47,7 +47,7 @@ def cells(tmp_path):
     made = [
         cell("fig:a_b/x", "-1.5 ± 0.1", unit="s"),
         cell("fig:a_b/text", r"50% \today $x_1$"),
-        cell("tab:t/module", "dynamics/net_works.py"),
+        cell("tab:t/module", "dynamics/net_works.py", stand_ins=["GR00T N1.5 backbone"]),
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in made))
     return path
@@ -72,6 +72,8 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
         r"\documentclass{article}\begin{document}\input{numbers}\makeatletter "
         r"value \cell{fig:a_b/x} paper \published{tab:lightweight/CVAE/d} text \cell{fig:a_b/text}"
         r"\ifcsname ghost@built@fig:a_b\endcsname built\fi\ifcsname ghost@built@fig:c\endcsname wrong\fi"
+        r"\standin{tab:t}{GR00T N1.5 backbone}{onstandin}{onreal}"
+        r"\standin{fig:a_b}{GR00T N1.5 backbone}{withstandin}{without} rests on \standins."
         r"\section{In a title \cell{fig:a_b/x}}%s\end{document}"
     )
     main.write_text(body % "")
@@ -80,6 +82,7 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
     assert "50%\\today$x1$" in text.replace(" ", "")  # printed, not run; OT1's underscore is a rule
     assert "built" in text
     assert "wrong" not in text
+    assert "onstandinwithoutrestsonGR00TN1.5backbone." in text.replace(" ", "").replace("\n", "")
     assert "6.2" in text
     main.write_text(body % r"\cell{fig:nope}")
     done = subprocess.run(

@@ -70,6 +70,7 @@ ARTEFACTS = (
             *settings(FEATURES, ("train_episodes", "train_timesteps", "test_timesteps")),
             *settings(DIT.name, ("batch_size", "learning_rate"), "DiT/"),
             mean(DIT.name, "updates", "train", ".0f", name="DiT/updates"),
+            *settings(LATENCY.name, ("threads",)),
         ),
         named="{column}/{row}",
     ),
