@@ -218,6 +218,21 @@ def test_holm_corrects_over_the_rows_of_the_article(says):
     assert corrected == {decoder.name for decoder in offline.COMPARED}
 
 
+def test_the_contrastive_term_is_where_the_text_says(says):
+    says("method", "names the recipe wherever another one is used")
+    says(
+        "goal_switching",
+        "Ghost and the transformer receive the goal and imitate the shortest way, without a contrastive",
+    )
+    says("offline", "the other half on the recorded actions, without a contrastive term")
+    says("closed_loop", "The loss is imitation alone, without the contrastive term")
+    used = {experiment.name for experiment in EXPERIMENTS if experiment.settings.get("contrastive")}
+    without = {"ghost_distilled", "dark_room_ghost", "ml10_ghost", *libero.TRAINED} - {"libero_push"}
+    assert without <= {experiment.name for experiment in EXPERIMENTS}
+    assert not used & without
+    assert {"libero_push", *(d.experiment for d in (offline.PLAIN, offline.WITH_BASIN, offline.PROPOSED))} <= used
+
+
 def test_the_environment_seeds_are_what_the_text_says(says):
     says("configurations", "seed $0$, which all single policies have, they are the official init states")
     says("closed_loop", "The first evaluation has the official init states")

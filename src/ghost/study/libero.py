@@ -190,7 +190,10 @@ ARTEFACTS = (
             Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
             *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
             *settings(FEATURES, ("horizon", "stride")),
-            *settings("libero_ghost_pg", ("phases", "epochs", "batch_size", "learning_rate", "final_rate", "d_latent")),
+            *settings(
+                "libero_ghost_pg",
+                ("phases", "phase", "epochs", "batch_size", "learning_rate", "final_rate", "d_latent"),
+            ),
             *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
             *settings("libero_gru_phase", ("window",), "GRU_Phase/"),
             *settings("libero_mlp_misdirected", ("switch_at",), "misdirected/"),

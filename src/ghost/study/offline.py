@@ -152,7 +152,7 @@ ARTEFACTS = (
             Column("share_of_training_mean", None, lambda d: largest(d.tested, "share_of_training_mean", "worst_task")),
         ),
         map(_row, (PROPOSED, *COMPARED)),
-        (*map(_row, (PLAIN, IMITATING)), Row("predict_the_mean", ("Predicting the mean", None, PREDICTED))),
+        (*map(_row, (PLAIN, IMITATING)), Row("predict_the_mean", ("Predicting the task's mean", None, PREDICTED))),
         more=(
             runs(PROPOSED.tested),
             *settings(FEATURES, LAYOUT),
