@@ -214,7 +214,7 @@ def test_the_other_decoders_have_the_losses_that_the_text_names(says):
 
 
 def test_holm_corrects_over_the_rows_of_the_article(says):
-    says("offline", "Holm's correction leaves the two more rows out")
+    says("offline", "Holm's correction leaves these two rows out")
     (table,) = [artefact for artefact in offline.ARTEFACTS if artefact.id == "tab:lightweight"]
     corrected = {cell.name.split("/")[0] for cell in table.cells if cell.estimator == "holm_p"}
     assert corrected == {decoder.name for decoder in offline.COMPARED}

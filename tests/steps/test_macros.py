@@ -8,7 +8,7 @@ import pytest
 
 from ghost.claims.appendix import published_macros
 from ghost.claims.ledger import LEDGER, read_ledger
-from ghost.report.appendix import anchor
+from ghost.report.appendix import anchor, shown
 from ghost.report.cells import read_cells
 from ghost.report.escaping import escape
 from ghost.report.latexmk import compile_pdf
@@ -60,6 +60,11 @@ def test_the_stamp_counts_what_is_reduced_or_a_stand_in():
     said = stamp(reduced, "smoke")
     assert "Reduced scale (smoke): 1 of 3 cells" in said
     assert "stand-in for backbone" in said
+
+
+def test_a_word_in_place_of_a_value_has_no_unit():
+    assert shown(cell("a", "none", unit="%")) == "none"
+    assert shown(cell("a", "5", unit="%")) == r"\ensuremath{5}\,\%"
 
 
 @pytest.mark.slow
