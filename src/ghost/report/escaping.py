@@ -39,7 +39,7 @@ def _plain(character: str) -> str:
 
 
 def number(shown: str) -> str:
-    """A shown number in math mode, with a minus sign, ± and powers of ten, or a range of two; anything else is escaped as text.
+    """A shown number, or a range, in math mode with minus signs, ± and powers of ten; anything else is escaped as text.
 
     A number and its interval stay on one line: a link that goes over a page has its box in the wrong place.
     """
