@@ -22,6 +22,7 @@ from ghost.evaluations.latency import PAPER, one_sample
 from ghost.simulations import dwell_time, switch_speed
 from ghost.study import EXPERIMENTS, ablation, libero, offline
 from ghost.study.analytic import SETTINGS
+from ghost.study.builds import load
 from ghost.study.switching import IN_DARK_ROOM
 
 WORDS = "three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
@@ -242,6 +243,15 @@ def test_the_environment_seeds_are_what_the_text_says(says):
     assert all(r.settings["env_seed"] == 0 for r in rollouts if not r.settings.get("ensemble"))
     assert libero.ENV_SEEDS[0] == 0
     assert len(set(libero.ENV_SEEDS)) == len(libero.ENV_SEEDS)
+
+
+def test_rollouts_are_stepped_as_the_text_says(says):
+    says("closed_loop", "At the scale of the article the simulation is reset and stepped as in the benchmark's own")
+    rollouts = [experiment for experiment in libero.EXPERIMENTS if experiment.step == "rollout"]
+    assert {rollout.settings["stepping"] for rollout in rollouts} == {"libero"}
+    for scale in ("smoke", "laptop"):
+        experiments = load({"scale": scale}).experiments
+        assert {e.settings["stepping"] for e in experiments if e.step == "rollout"} == {"fast"}
 
 
 def test_the_text_describes_the_variants_of_the_attractor_by_their_settings(says):
