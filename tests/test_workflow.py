@@ -65,7 +65,7 @@ def test_everything_is_there(project):
     for label in ("ghost_mechanism", "method", "diagnostic", "switch_speed", "dwell_time"):
         for suffix in ("pdf", "png", "pgf"):
             assert (project / f"data/smoke/figures/{label}.{suffix}").stat().st_size > 1000
-    assert "potentials.py" in (project / "data/smoke/paper/generated/tab_theory_method_map.tex").read_text()
+    assert "networks.py" in (project / "data/smoke/paper/generated/tab_theory_method_map.tex").read_text()
     assert not (project / "paper/ghost.pdf").exists()  # smoke keeps to its own folder
     assert [path.name for path in (project / "figures").iterdir()] == ["README.md"]
 

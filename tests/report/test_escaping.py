@@ -6,6 +6,8 @@ from ghost.report.escaping import escape, number
 @pytest.mark.parametrize(
     ("shown", "latex"),
     [
+        ("-0.4 to 0.0", r"\ensuremath{-0.4} to \ensuremath{0.0}"),
+        ("1 to many", "1 to many"),
         ("-1.89", r"\ensuremath{-1.89}"),
         ("2,315,746", r"\ensuremath{2{,}315{,}746}"),
         ("0.0174 ± 0.0002", r"\ensuremath{0.0174 \pm 0.0002}"),

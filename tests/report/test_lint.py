@@ -59,6 +59,23 @@ def test_an_unknown_cell_is_named_with_a_near_one():
     assert complaints(r"% \cell{fig:a/z}") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (r"\standin{fig:b}{dual-arm data set}{made}{recorded}", "no figure or table fig:b; did you mean fig:a"),
+        (
+            r"\standin{fig:a}{dual-arm data}{made}{recorded}",
+            "no stand-in dual-arm data; did you mean dual-arm data set",
+        ),
+        (r"\standin{fig:a}{dual-arm data set}{5 made}{recorded}", "typed number 5"),
+    ],
+)
+def test_a_text_about_a_stand_in_that_does_not_exist_is_named(text, says):
+    """A slip would choose the text for the real thing, and nobody would see it."""
+    assert complaints(text)[0].startswith(f"s.tex:1: {says}")
+    assert complaints(r"\standin{fig:a}{GR00T N1.5 backbone}{made}{recorded}") == []
+
+
 def test_our_report_has_no_typed_number(root):
     """Put a number into a result sentence and this goes red."""
     declared = {f"{artefact.id}/{cell.name}" for artefact in ARTEFACTS for cell in artefact.cells}

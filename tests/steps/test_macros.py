@@ -8,7 +8,7 @@ import pytest
 
 from ghost.claims.appendix import published_macros
 from ghost.claims.ledger import LEDGER, read_ledger
-from ghost.report.appendix import anchor
+from ghost.report.appendix import anchor, shown
 from ghost.report.cells import read_cells
 from ghost.report.escaping import escape
 from ghost.report.latexmk import compile_pdf
@@ -47,7 +47,7 @@ def cells(tmp_path):
     made = [
         cell("fig:a_b/x", "-1.5 ± 0.1", unit="s"),
         cell("fig:a_b/text", r"50% \today $x_1$"),
-        cell("tab:t/module", "dynamics/net_works.py"),
+        cell("tab:t/module", "dynamics/net_works.py", stand_ins=["GR00T N1.5 backbone"]),
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in made))
     return path
@@ -62,6 +62,11 @@ def test_the_stamp_counts_what_is_reduced_or_a_stand_in():
     assert "stand-in for backbone" in said
 
 
+def test_a_word_in_place_of_a_value_has_no_unit():
+    assert shown(cell("a", "none", unit="%")) == "none"
+    assert shown(cell("a", "5", unit="%")) == r"\ensuremath{5}\,\%"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs TeX, which `make test` installs where it can")
 def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
@@ -72,6 +77,8 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
         r"\documentclass{article}\begin{document}\input{numbers}\makeatletter "
         r"value \cell{fig:a_b/x} paper \published{tab:lightweight/CVAE/d} text \cell{fig:a_b/text}"
         r"\ifcsname ghost@built@fig:a_b\endcsname built\fi\ifcsname ghost@built@fig:c\endcsname wrong\fi"
+        r"\standin{tab:t}{GR00T N1.5 backbone}{onstandin}{onreal}"
+        r"\standin{fig:a_b}{GR00T N1.5 backbone}{withstandin}{without} rests on \standins."
         r"\section{In a title \cell{fig:a_b/x}}%s\end{document}"
     )
     main.write_text(body % "")
@@ -80,6 +87,7 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
     assert "50%\\today$x1$" in text.replace(" ", "")  # printed, not run; OT1's underscore is a rule
     assert "built" in text
     assert "wrong" not in text
+    assert "onstandinwithoutrestsonGR00TN1.5backbone." in text.replace(" ", "").replace("\n", "")
     assert "6.2" in text
     main.write_text(body % r"\cell{fig:nope}")
     done = subprocess.run(

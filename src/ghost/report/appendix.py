@@ -49,8 +49,8 @@ def entries(cells: Iterable[Mapping[str, Any]], *, scale: str, page: str) -> str
 
 
 def shown(cell: Mapping[str, Any]) -> str:
-    """A cell's value with its unit, in LaTeX."""
-    unit = rf"\,{escape(cell['unit'])}" if cell["unit"] else ""
+    """A cell's value with its unit, in LaTeX. A word in place of a value ("none", "not run") has no unit."""
+    unit = rf"\,{escape(cell['unit'])}" if cell["unit"] and re.search(r"\d", cell["shown"]) else ""
     return f"{number(cell['shown'])}{unit}"
 
 

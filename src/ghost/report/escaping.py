@@ -39,10 +39,13 @@ def _plain(character: str) -> str:
 
 
 def number(shown: str) -> str:
-    """A shown number in math mode, with a minus sign, ± and powers of ten; anything else is escaped as text.
+    """A shown number, or a range, in math mode with minus signs, ± and powers of ten; anything else is escaped as text.
 
     A number and its interval stay on one line: a link that goes over a page has its box in the wrong place.
     """
+    ends = shown.split(" to ")
+    if len(ends) == 2 and all(map(NUMBER.fullmatch, ends)):
+        return " to ".join(map(number, ends))
     interval = INTERVAL.fullmatch(shown)
     parts = interval.groups() if interval else shown.split(" ± ")
     if not all(map(NUMBER.fullmatch, parts)):

@@ -1,4 +1,4 @@
-r"""The lint of the report's text: no typed number, no cell that does not exist.
+r"""The lint of the report's text: no typed number, no cell and no stand-in that does not exist.
 
 Left alone are comments, displayed equations, lengths, the arguments of labels, references, citations and file names,
 and inside inline math sub- and superscripts, 0 and 1. A mathematical constant elsewhere is \const{2}.
@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ghost.errors import did_you_mean
+from ghost.study import STAND_INS
 
 # Names with a digit that are no measurement.
 NAMES = (
@@ -25,6 +26,7 @@ NAMES = (
     "IEEEtran",
 )
 COMMENT = re.compile(r"(?<!\\)%.*")
+STAND_IN = re.compile(r"\\standin\{([^{}]*)\}\{([^{}]*)\}")
 BLANKED = (
     re.compile(r"\\begin\{(equation|align|gather|multline)(\*?)\}.*?\\end\{\1\2\}", re.DOTALL),
     re.compile(r"\\\[.*?\\\]", re.DOTALL),
@@ -33,6 +35,7 @@ BLANKED = (
         r"hypersetup|hyperref|url|href|usepackage|documentclass|cell|published|const|verdicts|holds|begin|end)\*?"
         r"(?:\[[^\]]*\])?\{[^{}]*\}"
     ),
+    STAND_IN,
     re.compile(r"\\ghost(?:figure|table)(?:\[[^\]]*\])?\{[^{}]*\}"),
     re.compile(r"\\(?:vspace|hspace|vskip|hskip|setlength|addtolength)\*?\{[^{}]*\}(?:\{[^{}]*\})?"),
     re.compile(r"\\\\\[[^\]]*\]"),
@@ -56,6 +59,11 @@ def lint_text(path: Path, text: str, cells: Collection[str]) -> list[str]:
     plain = COMMENT.sub(_blank, text)
     named = [(match.start(), match[2]) for match in CELL.finditer(plain)]
     found = [(at, f"no cell {name}{did_you_mean(name, cells)}") for at, name in named if name not in cells]
+    artefacts = {cell.split("/")[0] for cell in cells}
+    for match in STAND_IN.finditer(plain):
+        for name, known, what in ((match[1], artefacts, "figure or table"), (match[2], STAND_INS, "stand-in")):
+            if name not in known:
+                found.append((match.start(), f"no {what} {name}{did_you_mean(name, known)}"))
     for pattern in BLANKED:
         plain = pattern.sub(_blank, plain)
     plain = INLINE_MATH.sub(_blank_math, plain)

@@ -13,7 +13,7 @@ docs/add-an-experiment.md and docs/add-a-decoder.md say how to add one.
 """
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.study import ablation, analytic, benchmarks, distillation, libero, multi_task, offline, switching
+from ghost.study import ablation, analytic, benchmarks, distillation, groot, libero, multi_task, offline, switching
 from ghost.study.declarations import Artefact, Experiment, check
 from ghost.study.seeds import resolved
 
@@ -23,6 +23,7 @@ DECLARED: tuple[Experiment, ...] = tuple(
     for experiment in part.EXPERIMENTS
 )
 EXPERIMENTS = resolved(DECLARED)  # with the seeds that the study gives them
+STAND_INS = frozenset(s.of for experiment in (*DECLARED, groot.CHECKPOINT) for s in experiment.stand_ins)
 ARTEFACTS: tuple[Artefact, ...] = tuple(
     artefact
     for part in (analytic, multi_task, distillation, offline, ablation, switching, libero, benchmarks)

@@ -71,8 +71,8 @@ DRIFT = Tex(r"Drift $\mathbf{b}_\theta$", "Drift b_θ")
 EMERGE = Tex(r"Emerge under $\mathbf{e}_t$", "Emerge under e_t")
 REFINEMENT = Tex(r"Refinement $V_\theta$", "Refinement V_θ")
 THEORY = (
-    Row("modulatory_signal", (SIGNAL, FULL_DYNAMICS, EMBEDDING), "ghost.dynamics.potentials"),
-    Row("field", (FORCE, FULL_DYNAMICS, "Potential and drift networks"), "ghost.dynamics.integrators"),
+    Row("modulatory_signal", (SIGNAL, FULL_DYNAMICS, EMBEDDING), "ghost.decoders.context"),
+    Row("field", (FORCE, FULL_DYNAMICS, "Potential and drift networks"), "ghost.decoders.ghost"),
     Row("slow_variable", (LATENT, SLOW, "Latent state"), "ghost.dynamics.integrators"),
     Row("fast_variable", (CHUNK, FAST, "Horizon network"), "ghost.decoders.ghost"),
     Row("potential", (POTENTIAL, DERIVED_SLOW, "Scalar network"), "ghost.dynamics.networks"),

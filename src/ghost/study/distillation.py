@@ -76,7 +76,7 @@ ARTEFACTS = (
             mean(DIT.name, "updates", "train", ".0f", name="DiT/updates"),
             Cell("ghost_over_dit/arm_mse", GHOST_TEST, "arm_mse", "all", "ratio", ".2f", against=DIT_TEST),
             LEAVES,
-            *settings("latency", ("control_hz",)),
+            *settings(LATENCY.name, ("control_hz", "threads")),
             TRAINING_TIME,
         ),
         named="{column}/{row}",

@@ -34,7 +34,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
     "libero_ghost_pz": ("ghost_phase", GHOST_PZ, SEEDS),
 }
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
-    "libero_push": ("ghost_phase", {**GHOST_PG, "contrastive": 0.2}, SEEDS),
+    "libero_push": ("ghost_phase", {**GHOST_PG, **offline.CONTRASTIVE}, SEEDS),
     "libero_pull": ("ghost_phase", {**GHOST_PG, "pull": 0.1}, SEEDS),
     "libero_subspace": ("ghost_phase", {**GHOST_PG, "basin_dims": 16}, SEEDS),
     "libero_quartic": ("ghost_phase", {**GHOST_PG, "quartic": True}, SEEDS),
@@ -233,9 +233,13 @@ ARTEFACTS = (
             Cell("misdirected/trials", "libero_mlp_misdirected", "success", "T0-T1_N50", "trials"),
             *settings("libero_mlp_rollout", ("max_steps", "execute", "trials")),
             *settings(FEATURES, ("horizon", "stride")),
-            *settings("libero_ghost_pg", ("phases", "epochs", "batch_size", "learning_rate", "d_latent")),
+            *settings(
+                "libero_ghost_pg",
+                ("phases", "phase", "epochs", "batch_size", "learning_rate", "final_rate", "d_latent"),
+            ),
             *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
             *settings("libero_gru_phase", ("window",), "GRU_Phase/"),
+            *settings("libero_mlp_misdirected", ("switch_at",), "misdirected/"),
             Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
             Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
             Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),
@@ -289,6 +293,11 @@ ARTEFACTS = (
         (
             Row("subspace", ("subspace basin",), "libero_subspace"),
             Row("quartic", ("quartic potential",), "libero_quartic"),
+        ),
+        more=(
+            *settings("libero_push", ("contrastive",), "push/"),
+            *settings("libero_pull", ("pull",), "pull/"),
+            *settings("libero_subspace", ("basin_dims",), "subspace/"),
         ),
     ),
 )

@@ -1,6 +1,6 @@
 """One Ghost for ten tasks: its errors, what a change of task does to it, and the attractors of its latent flow."""
 
-from ghost.study.cells import mean, over, parameters, runs, values
+from ghost.study.cells import mean, over, parameters, runs, settings, values
 from ghost.study.declarations import Cell, Tex, figure
 from ghost.study.offline import PLAIN, TASKS, TRAINED, evaluation
 from ghost.study.tables import Column, Row, code, tabulated
@@ -45,7 +45,13 @@ def _flow(name: str) -> tuple[Cell, ...]:
 
 
 ARTEFACTS = (
-    figure("attractor_emergence", *_flow("ghost"), *_flow("ghost_basin"), runs("ghost_attractor")),
+    figure(
+        "attractor_emergence",
+        *_flow("ghost"),
+        *_flow("ghost_basin"),
+        runs("ghost_attractor"),
+        *settings("ghost_attractor", ("continued_steps",)),
+    ),
     tabulated(
         "multi_task",
         (
