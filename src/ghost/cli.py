@@ -115,6 +115,7 @@ def claims(
     """
     import dataclasses
 
+    from ghost.claims.ledger import read_ledger
     from ghost.claims.report import explain, judge, overview
     from ghost.claims.verdicts import VERDICTS
     from ghost.errors import GhostError, did_you_mean
@@ -123,7 +124,8 @@ def claims(
     for name in fail_on:
         if name not in VERDICTS:
             raise GhostError(f"no verdict {name!r}{did_you_mean(name, VERDICTS)}")
-    ledger, verdicts = judge(_config(scale))
+    ledger = read_ledger()
+    verdicts = judge(_config(scale), ledger)
     if json:
         chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
         print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from ghost.claims.article import read_numbers
+from ghost.claims.article import keys, read_numbers
 from ghost.claims.consistency import findings
-from ghost.claims.ledger import LEDGER, NUMBERS, Ledger, read_ledger
+from ghost.claims.ledger import NUMBERS, Ledger
 from ghost.claims.verdicts import VERDICTS, Verdict, judge_all
 from ghost.errors import GhostError, did_you_mean
 from ghost.report.cells import read_cells
@@ -26,14 +26,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {  # of the article, with the tables and 
 }
 
 
-def judge(config: Config) -> tuple[Ledger, list[Verdict]]:
-    """The ledger and its verdicts for the cells of a build, as far as they are made."""
+def judge(config: Config, ledger: Ledger) -> list[Verdict]:
+    """The verdicts on a ledger for the cells of a build, as far as they are made."""
     path = config.data / "cells.jsonl"
     cells = read_cells(path) if path.exists() else {}
     manifests = [config.manifest(experiment.name) for experiment in config.experiments]
     devices = gpu_models(tuple(manifest for manifest in manifests if manifest.exists()))
-    ledger = read_ledger(LEDGER)
-    return ledger, judge_all(ledger, cells, devices)
+    return judge_all(ledger, cells, devices)
 
 
 def gpu_models(manifests: tuple[Path, ...]) -> dict[str, str]:
@@ -84,9 +83,8 @@ def explain(identity: str, ledger: Ledger, verdicts: list[Verdict]) -> str:
         claim = ledger.claims[identity]
         places = {item.key: item.place for item in read_numbers(NUMBERS)}
         for at, printed in claim.at.items():
-            line, _, first = at.partition(".")
-            where = places.get(f"{line}.{first.split('-')[0]}", "")
-            fields.append(("printed", f"{printed} in line {line} ({where})"))
+            where = places.get(keys(at)[0], "")
+            fields.append(("printed", f"{printed} in line {at.rpartition('.')[0]} ({where})"))
         cells = ", ".join(claim.cell)
         fields += [("judged", claim.judge), ("cell", cells), ("study", claim.study), ("note", claim.note)]
     else:
