@@ -68,6 +68,12 @@ def _wrap(article: Article, text: str, before: str, after: str, marks: Iterable[
     return f"{{{text}}}" + (r"\relax" if eats else "")
 
 
+def reads_numbers(file: File, tables: Sequence[Tabular], at: Located) -> bool:
+    """Whether a command or a column reads the number, so that no other text may stand there."""
+    span = _span(file, tables, at)
+    return isinstance(span, str) or (span[0], span[1]) != (at.start, at.end)
+
+
 def _span(file: File, tables: Sequence[Tabular], at: Located) -> tuple[int, int, str, str] | str:
     """What is wrapped, and what stands around it inside the mark; or why no mark is possible."""
     text = file.printed

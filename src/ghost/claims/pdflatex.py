@@ -49,8 +49,8 @@ class Typeset:
     lines: tuple[str, ...]  # what TeX missed
 
 
-def find_missing(article: Article) -> Missing:
-    """Packages, files and figures that neither the article's folder nor TeX has."""
+def find_missing(article: Article, replaced: Mapping[str, list[tuple[int, int]]] | None = None) -> Missing:
+    """Packages, files and figures that neither the article's folder nor TeX has; not those in replaced parts."""
     edits: dict[str, list[Edit]] = {name: [] for name in article.files}
     stand_ins, lines, figures = {}, [], []
     wanted: dict[str, str] = {}
@@ -64,7 +64,8 @@ def find_missing(article: Article) -> Missing:
                 edits[name].append(Edit(*match.span(), ""))
                 lines.append(f"the file {given}")
         for match in _GRAPHICS.finditer(file.printed):
-            if not _picture(article, match[1].strip()):
+            gone = any(start < match.end() and match.start() < end for start, end in (replaced or {}).get(name, []))
+            if not gone and not _picture(article, match[1].strip()):
                 edits[name].append(Edit(*match.span(1), ABSENT))
                 figures.append(match[1].strip() or "without a name")
     absent = [each for each in wanted if not (article.folder / each).is_file()]
