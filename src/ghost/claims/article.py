@@ -20,7 +20,8 @@ from pathlib import Path
 import tyro
 
 from ghost.claims.ledger import NonResult, read_ledger
-from ghost.claims.tex import Article, File
+from ghost.claims.tabular import tabulars
+from ghost.claims.tex import Article, File, blank
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import atomic, read_lines
 
@@ -39,7 +40,7 @@ UNSEEN = (
         r"definecolor|color|textcolor|hypersetup|sisetup|pagestyle|thispagestyle|IEEEPARstart)(?![A-Za-z@])\*?"
         r"(?:\([a-z]*\))?(?:\[[^\]]*\]){0,2}(?:\{[^{}]*\}){0,2}"
     ),
-    re.compile(r"\\\\\*?\[[^\]]*\]"),  # \\[2pt]
+    re.compile(r"\\\\\*?\[[^\]]*\]|\\write\s*-?\d+"),  # \\[2pt], \write18
     re.compile(r"\\begin\{(tikzpicture|axis|thebibliography)\}.*?\\end\{\1\}", re.DOTALL),
 )
 _AROUND = (  # what may stand around the number in a macro that stands for it
@@ -82,7 +83,9 @@ def keys(at: str) -> list[str]:
     line, _, span = at.rpartition(".")
     found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", span)
     if not line or not found or int(found[2] or found[1]) - int(found[1]) not in range(20):
-        raise GhostError(f"{at!r} is no place of a number: line.number or line.first-last, such as 45.2 or intro.tex:8.1-2")
+        raise GhostError(
+            f"{at!r} is no place of a number: line.number or line.first-last, such as 45.2 or intro.tex:8.1-2"
+        )
     return [f"{line}.{number}" for number in range(int(found[1]), int(found[2] or found[1]) + 1)]
 
 
@@ -97,7 +100,7 @@ def value_of(printed: str) -> float:
 
 def read_article(article: Article, kinds: Sequence[NonResult]) -> list[Located]:
     """The numbers of the article, in reading order."""
-    macros = {name: found["number"] for name, body in article.macros.items() if (found := NUMBER_MACRO.fullmatch(body))}
+    macros = {name: made["number"] for name, body in article.macros.items() if (made := NUMBER_MACRO.fullmatch(body))}
     number = _with(tuple(macros))
     seen = {name: _seen(file) for name, file in article.files.items()}
     found: list[Located] = []
@@ -130,8 +133,10 @@ def _with(macros: tuple[str, ...]) -> re.Pattern[str]:
 def _seen(file: File) -> str:
     """The text of a file with blanks for what a reader does not see as a number."""
     text = file.printed
+    for table in tabulars(file):
+        text = blank(text, *table.spec)
     for pattern in UNSEEN:
-        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        text = pattern.sub(lambda match: blank(match[0], 0, len(match[0])), text)
     return text
 
 

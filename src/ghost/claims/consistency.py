@@ -223,7 +223,10 @@ def _mentions(ledger: Ledger) -> list[Finding]:
     for claim in ledger.claims.values():
         for at, printed in claim.at.items():
             if printed != claim.printed:
-                rule, says = f"line {at.rpartition('.')[0]} prints the same number", f"printed {claim.printed} and {printed}"
+                rule, says = (
+                    f"line {at.rpartition('.')[0]} prints the same number",
+                    f"printed {claim.printed} and {printed}",
+                )
                 found.append(Finding(claim.id, _rough(printed).meets(_rough(claim.printed)), rule, says))
     return found
 

@@ -1,8 +1,8 @@
 """`ghost ledger`: start a ledger for an article.
 
-Every number of the article becomes a claim, with its context beside it. For a number in a table that has the label of one
-of the build's tables, the cell is proposed whose name fits the words of its row and column best. What is left has no
-cell: its author names one, or moves the number to the kinds that are no results.
+Every number of the article becomes a claim, with its context beside it. For a number in a table that has the label of
+one of the build's tables, the cell is proposed whose name fits the words of its row and column best. What is left has
+no cell: its author names one, or moves the number to the kinds that are no results.
 """
 
 import json
@@ -45,11 +45,20 @@ _BETWEEN = {
     "to": re.compile(r"\s*\$?(?:--|–|\s+to\s+)\$?\s*"),
 }
 _UNIT = re.compile(
-    r"(?:\$|\}|\\[,;!]|~|\s|\{)*(?:(\\?%|percent\b)|(ms|Hz|pp|[KMB]|s)\b|(\$?\\times|x\b|times\b))", re.DOTALL
+    r"(?:\$|\}|\\[,;!\s]|~|\s|\{)*(?:(\\?%|percent\b)|(ms|Hz|pp|[KMB]|s)\b|(\$?\\times|x\b|times\b))", re.DOTALL
 )
 _SIGN = re.compile(r"(?:(\\approx|\\sim|<|>|\\leq?|\\geq?)|([-+]))\s*\$?\s*$")
-_SIGNS = {"\\approx": "≈ ", "\\sim": "≈ ", "<": "< ", ">": "> ", "\\le": "≤ ", "\\leq": "≤ ", "\\ge": "≥ ", "\\geq": "≥ "}
-_COMMON = frozenset("the of a and in vs to for on with proposed ours overall".split())
+_SIGNS = {
+    "\\approx": "≈ ",
+    "\\sim": "≈ ",
+    "<": "< ",
+    ">": "> ",
+    "\\le": "≤ ",
+    "\\leq": "≤ ",
+    "\\ge": "≥ ",
+    "\\geq": "≥ ",
+}
+_COMMON = frozenset(["the", "of", "and", "in", "vs", "to", "for", "on", "with", "proposed", "ours", "overall"])
 LEAST = 0.7  # of a cell's words must stand in the row, the column or the caption
 
 
@@ -77,7 +86,9 @@ def start_ledger(config: Config, source: Path, out: Path) -> str:
     path = config.data / "cells.jsonl"
     cells = read_cells(path) if path.exists() else {}
     entries = _entries(article)
-    kinds = "".join(f"  - {{name: {k.name}, reason: {json.dumps(k.reason)}, pattern: {_quoted(k.pattern)}}}\n" for k in KINDS)
+    kinds = "".join(
+        f"  - {{name: {k.name}, reason: {json.dumps(k.reason)}, pattern: {_quoted(k.pattern)}}}\n" for k in KINDS
+    )
     lines, place, taken = [HEAD.format(article=article.main, scale=config.scale, kinds=kinds)], "", set[str]()
     proposed = 0
     for entry in entries:
@@ -94,8 +105,8 @@ def start_ledger(config: Config, source: Path, out: Path) -> str:
     write_text(out, "".join(lines) if entries else "".join(lines).replace("\nclaims:\n", "\nclaims: []\n"))
     numbers = sum(len(entry.found) for entry in entries)
     return (
-        f"{out}: {numbers} numbers as {len(entries)} claims; a cell is proposed for {proposed}, {len(entries) - proposed}"
-        " are to be named"
+        f"{out}: {numbers} numbers as {len(entries)} claims; a cell is proposed for {proposed},"
+        f" {len(entries) - proposed} are to be named"
     )
 
 
@@ -143,26 +154,24 @@ def _plain(printed: str) -> str:
 def _words_of(article: Article, tables: list[Tabular], at: Located) -> tuple[str, str]:
     """The words of the row and of the head of the column that a number in a table stands in."""
     file = article.files[at.file]
-    for table in tables:
-        if table.start <= at.start < table.end:
-            here = table.entry(at.start)
-            if here is None:
-                return "", ""
-            number, entry = here
+    table = next((table for table in tables if table.start <= at.start < table.end), None)
+    here = table.entry(at.start) if table else None
+    if table is None or here is None:
+        return "", ""
+    rows, (number, entry) = table.rows, here
 
-            def text_of(row: int, column: int) -> str:
-                for each in table.rows[row] if 0 <= row < len(table.rows) else ():
-                    if each.column <= column < each.column + each.columns:
-                        return words(file.text[each.start : each.end])
-                return ""
+    def text_of(row: int, column: int) -> str:
+        for each in rows[row]:
+            if each.column <= column < each.column + each.columns:
+                return words(file.text[each.start : each.end])
+        return ""
 
-            upwards = (text_of(row, 0) for row in range(number, 0, -1))  # a name may stand for several rows
-            labels = [text_of(number, 0) or next(filter(None, upwards), "")] if entry.column else []
-            for column in range(1, entry.column):
-                label = text_of(number, column)
-                labels += [label] if re.match(r"[A-Za-z]{2}", label) and label not in labels else []
-            return " ".join(labels), text_of(0, entry.column)
-    return "", ""
+    upwards = (text_of(row, 0) for row in range(number, 0, -1))  # a name may stand for several rows
+    labels = [text_of(number, 0) or next(filter(None, upwards), "")] if entry.column else []
+    for column in range(1, entry.column):
+        label = text_of(number, column)
+        labels += [label] if re.match(r"[A-Za-z]{2}", label) and label not in labels else []
+    return " ".join(labels), text_of(0, entry.column) if number else ""
 
 
 def propose(label: str, row: str, column: str, cells: Mapping[str, Mapping[str, Any]]) -> str:
@@ -222,7 +231,11 @@ def _claim(entry: Entry, identity: str, cell: Mapping[str, Any] | None) -> str:
         fields["cell"] = cell["id"]
         p_value = re.search(r"(?:^|_)p$", cell["estimator"])
         judge = "significance" if p_value else "statistical" if cell["interval"] or cell["n"] > 1 else "exact"
-    return "{" + ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()) + f", judge: {judge}}}"
+    return (
+        "{"
+        + ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
+        + f", judge: {judge}}}"
+    )
 
 
 def _quoted(text: str) -> str:
@@ -232,5 +245,3 @@ def _quoted(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
-
-

@@ -25,12 +25,33 @@ SECONDS = 120  # of one run
 MOST_BYTES = 500_000_000  # of a file that TeX writes
 MOST_FILES = 5000  # in the article's folder
 MOST_RUNS = 4
-USED = (".tex .sty .cls .clo .bst .bib .bbl .bbx .cbx .def .cfg .fd .ldf .tikz .pgf .csv .dat .txt").split()
+USED = [
+    ".tex",
+    ".sty",
+    ".cls",
+    ".clo",
+    ".bst",
+    ".bib",
+    ".bbl",
+    ".bbx",
+    ".cbx",
+    ".def",
+    ".cfg",
+    ".fd",
+    ".ldf",
+    ".tikz",
+    ".pgf",
+    ".csv",
+    ".dat",
+    ".txt",
+]
 PICTURES = (".pdf", ".png", ".jpg", ".jpeg")
 ABSENT = "ghost_absent"  # the picture in place of a missing figure
 _PACKAGE = re.compile(r"\\(usepackage|RequirePackage|documentclass|LoadClass)\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
 _GRAPHICS = re.compile(r"\\includegraphics\*?\s*(?:\[[^\]]*\]\s*)?\{([^{}]*)\}")
-_ERROR = re.compile(r"^(?P<file>\./[^:\n]+|[^:\n]+\.\w+):(?P<line>\d+): (?P<said>.*(?:\n(?!l\.\d).*){0,2})", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?P<file>\./[^:\n]+|[^:\n]+\.\w+):(?P<line>\d+): (?P<said>.*(?:\n(?!l\.\d).*){0,2})", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,8 @@ class Missing:
 
 @dataclass(frozen=True)
 class Typeset:
+    """What pdflatex made: the PDF, or nothing where TeX gave up."""
+
     pdf: Path
     errors: tuple[tuple[str, int, str], ...]  # file, line and what TeX said
     lines: tuple[str, ...]  # what TeX missed
@@ -77,7 +100,7 @@ def find_missing(article: Article, replaced: Mapping[str, list[tuple[int, int]]]
         lines.append(f"the {'package' if suffix == 'sty' else 'class'} {stem}: its commands print nothing or an error")
     if figures:
         named = ", ".join(sorted(set(figures) - {"without a name"})[:8])
-        lines.append(f"{len(figures)} figures" + (f" ({named})" if named else ", whose files have no name"))
+        lines.append(_counted(len(figures), "figure") + (f" ({named})" if named else ", whose file names are empty"))
     return Missing(edits, stand_ins, tuple(lines))
 
 
@@ -86,8 +109,9 @@ def _known(names: list[str]) -> set[str]:
     if not available():
         return set(names)
     names = [name for name in names if re.fullmatch(r"[\w.+/-]+", name) and not name.startswith("-")]
-    # S603, S607: kpsewhich with names that are plain words, without a shell
-    done = subprocess.run(["kpsewhich", *names], capture_output=True, text=True, check=False, cwd="/") if names else None  # noqa: S603, S607
+    command = [shutil.which("kpsewhich") or "kpsewhich", *names]
+    # S603: kpsewhich with names that are plain words, without a shell
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/") if names else None  # noqa: S603
     found = {Path(line).name for line in done.stdout.splitlines()} if done else set()
     return {name for name in names if Path(name).name in found}
 
@@ -134,9 +158,12 @@ def lay_out(article: Article, texts: Mapping[str, str], folder: Path, *, copy: b
 def typeset(folder: Path, main: str) -> Typeset:
     """Run pdflatex until nothing changes any more, and bibtex where there is a bibliography."""
     stem = Path(main).stem
+    (folder / f"{stem}.pdf").unlink(missing_ok=True)
     said, before = "", _state(folder, stem)
     for number in range(MOST_RUNS):
-        said = _run(folder, ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-file-line-error", main], stem)
+        said = _run(
+            folder, ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-file-line-error", main], stem
+        )
         if number == 0 and _bibliography(folder, stem):
             _run(folder, ["bibtex", stem], stem)
         after = _state(folder, stem)
@@ -144,11 +171,18 @@ def typeset(folder: Path, main: str) -> Typeset:
             break
         before = after
     pdf = folder / f"{stem}.pdf"
-    if not pdf.is_file():
-        first = _ERROR.search(said) or re.search(r"^! (?P<said>.*)$", said, re.MULTILINE)
-        raise GhostError(f"LaTeX made no PDF of {main}: {one_line(first[0] if first else said[-300:])}")
     errors = tuple((Path(m["file"]).as_posix(), int(m["line"]), one_line(m["said"])) for m in _ERROR.finditer(said))
+    if not errors and not pdf.is_file():
+        errors = ((main, 0, one_line(said[-300:])),)
     return Typeset(pdf, errors, tuple(_unresolved(said, folder, stem)))
+
+
+def made_pdf(done: Typeset) -> Path:
+    """The PDF, or one line with TeX's own last word."""
+    if not done.pdf.is_file():
+        file, line, said = done.errors[-1]
+        raise GhostError(f"LaTeX made no PDF: {file}, line {line}: {said}")
+    return done.pdf
 
 
 def _state(folder: Path, stem: str) -> list[bytes]:
@@ -171,11 +205,16 @@ def _unresolved(said: str, folder: Path, stem: str) -> list[str]:
     if cited:
         aux = (folder / f"{stem}.aux").read_text(errors="replace")
         named = ", ".join(f"{name}.bib" for name in re.findall(r"\\bibdata\{([^{}]*)\}", aux))
-        lines.append(f"the bibliography{f' {named}' if named else ''}: {cited} citations are shown as [?]")
+        lines.append(f"the bibliography{f' {named}' if named else ''}: {_counted(cited, 'citation')} shown as [?]")
     open_references = set(re.findall(r"Reference [`'](.*?)' ", flat))
     if open_references:
-        lines.append(f"{len(open_references)} references without a label: {', '.join(sorted(open_references)[:8])}")
+        named = ", ".join(sorted(open_references)[:8])
+        lines.append(f"{_counted(len(open_references), 'reference')} without a label: {named}")
     return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _limits() -> None:
@@ -195,8 +234,14 @@ def _run(folder: Path, command: list[str], stem: str) -> str:
     try:
         # S603: TeX with options of ours, without a shell and without shell escape
         subprocess.run(  # noqa: S603
-            command, cwd=folder, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL,
-            timeout=SECONDS, preexec_fn=_limits,
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=SECONDS,
+            preexec_fn=_limits,
         )
     except subprocess.TimeoutExpired:
         raise GhostError(f"{command[0]} ran for more than {SECONDS} s on {stem}.tex and was stopped") from None

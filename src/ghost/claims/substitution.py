@@ -59,7 +59,10 @@ def in_latex(ours: Ours, printed: str, *, bold: bool = False, stars: str = "") -
     plus = "+" if printed.startswith("+") and ours.value >= 0 and not shown.startswith("+") else ""
     ends = shown.split(" to ")
     made = [re.sub(r"^\\ensuremath\{(.*)\}$", r"\1", number(end)) for end in ends]
-    if any(made_one == escape(end) and not re.fullmatch(r"[\d.,+-]+", end) for made_one, end in zip(made, ends, strict=True)):
+    if any(
+        made_one == escape(end) and not re.fullmatch(r"[\d.,+-]+", end)
+        for made_one, end in zip(made, ends, strict=True)
+    ):
         made, sign, plus = [rf"\mbox{{{escape(shown)}}}"], sign, ""
     body = _SIGN_TEX.get(sign, "") + plus + r"\mbox{--}".join(made) + (f"^{{{stars}}}" if stars else "")
     return rf"\ensuremath{{\mathbf{{{body}}}}}" if bold else rf"\ensuremath{{{body}}}"

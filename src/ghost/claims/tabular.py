@@ -104,22 +104,22 @@ def _rows(file: File, start: int) -> tuple[tuple[tuple[Entry, ...], ...], int]:
     rows: list[tuple[Entry, ...]] = []
     cuts, row_start = [start], start
     for match in _TOKEN.finditer(text, start):
-        token = match[0]
-        if token.startswith("\\begin"):
+        sign = match[0]
+        if sign.startswith("\\begin"):
             inside += 1
-        elif token.startswith("\\end") and inside:
+        elif sign.startswith("\\end") and inside:
             inside -= 1
-        elif token in "{}":
-            depth += 1 if token == "{" else -1
+        elif sign in "{}":
+            depth += 1 if sign == "{" else -1
         elif depth or inside:
             continue
-        elif token == "&":
+        elif sign == "&":
             cuts.append(match.end())
-        elif token == "\\\\" or token.startswith("\\end"):
+        elif sign == "\\\\" or sign.startswith("\\end"):
             rows.append(_row(text, row_start, cuts, match.start()))
             row_start = match.end()
             cuts = [row_start]
-            if token != "\\\\":
+            if sign != "\\\\":
                 return tuple(row for row in rows if row), match.end()
     return tuple(row for row in rows if row), len(text)
 

@@ -1,7 +1,7 @@
 r"""The LaTeX of an article: its files, what of them is printed, and edits that keep every line where it is.
 
-An article may come from anywhere, so it is read with bounds: files of at most LARGEST bytes, at most MOST_FILES of them,
-all in the article's folder. Nothing is expanded or run. An article whose braces or environments do not match is refused
+An article may come from anywhere, so it is read with bounds: at most MOST_FILES files of at most LARGEST bytes, all in
+the article's folder. Nothing is expanded or run. An article whose braces or environments do not match is refused
 with one line, since no place in it could be trusted.
 """
 
@@ -69,13 +69,13 @@ class File:
     def _shown(self) -> str:
         text = _without_hidden(self.text, self.name)
         end = text.find(END)
-        return text if end < 0 else _blank(text, end + len(END), len(text))  # TeX reads no further
+        return text if end < 0 else blank(text, end + len(END), len(text))  # TeX reads no further
 
     @cached_property
     def printed(self) -> str:
         text = self._shown
         for start, end, _, _ in _definitions(text):
-            text = _blank(text, start, end)
+            text = blank(text, start, end)
         return text
 
     @cached_property
@@ -177,7 +177,8 @@ def _file(path: Path) -> File:
     return file
 
 
-def _blank(text: str, start: int, end: int) -> str:
+def blank(text: str, start: int, end: int) -> str:
+    """The text with blanks for a part of it; every line stays where it is."""
     return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
 
 

@@ -18,7 +18,7 @@ from ghost.claims.annotate import check_places
 from ghost.claims.article import Located, keys, read_article
 from ghost.claims.ledger import Claim, read_ledger
 from ghost.claims.marks import reads_numbers
-from ghost.claims.pdflatex import around_document, find_missing, lay_out, typeset
+from ghost.claims.pdflatex import around_document, find_missing, lay_out, made_pdf, typeset
 from ghost.claims.report import judge
 from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, stars_after, stars_of
 from ghost.claims.tabular import Entry, Tabular, tabulars
@@ -140,7 +140,11 @@ def _table(article: Article, float_: Float, places: list[Place], config: Config,
     if not ours:
         _whole_table(article, float_, tables[0] if tables else None, config, woven)
         return {place.at for place, _ in within}
-    best = {place.at for table in tables for place in _best(file, table, [p for p, t in ours if t is table], within, woven, name)}
+    best = {
+        place.at
+        for table in tables
+        for place in _best(file, table, [p for p, t in ours if t is table], within, woven, name)
+    }
     starred = any(stars_after(file.text, place.found[-1].end) > place.found[-1].end for place, _ in within)
     replaced = 0
     for place, table in within:
@@ -181,7 +185,12 @@ def _whole_table(article: Article, float_: Float, table: Tabular | None, config:
         if len(theirs.columns) == len(table.columns):
             spec = article.files[float_.file].text[slice(*table.spec)]
             body = made.text[theirs.start : theirs.spec[0]] + spec + made.text[theirs.spec[1] : theirs.end]
-        woven.edit(float_.file, table.start, table.end, rf"\ghostfit\providecommand{{\ghostlink}}[2]{{#2}}{body}\endghostfit{{}}")
+        woven.edit(
+            float_.file,
+            table.start,
+            table.end,
+            rf"\ghostfit\providecommand{{\ghostlink}}[2]{{#2}}{body}\endghostfit{{}}",
+        )
         woven.done.append(f"{name}: the whole table is the build's")
 
 
@@ -224,7 +233,9 @@ def _bold(file: File, place: Place) -> tuple[int, int, int] | None:
     return None
 
 
-def _replace(file: File, tables: list[Tabular], place: Place, woven: Woven, *, bold: bool = False, starred: bool = False) -> bool:
+def _replace(
+    file: File, tables: list[Tabular], place: Place, woven: Woven, *, bold: bool = False, starred: bool = False
+) -> bool:
     """Put our value in the place of a printed one; False if its form has no room for it.
 
     Stars of significance are those of our p values, where the table has such stars.
@@ -237,7 +248,9 @@ def _replace(file: File, tables: list[Tabular], place: Place, woven: Woven, *, b
         return True
     span = replaced_span(file.text, place.found, place.printed)
     if span is None:
-        woven.left.append(f"{place.printed} in line {place.found[0].printed.line}: what stands between its numbers is not whole")
+        woven.left.append(
+            f"{place.printed} in line {place.found[0].printed.line}: what stands between its numbers is not whole"
+        )
         return False
     stars = stars_of(place.claim, place.ours) if starred else ""
     text = in_latex(place.ours, place.printed, bold=bold, stars=stars)
@@ -263,7 +276,9 @@ def _inline(article: Article, places: list[Place], woven: Woven) -> None:
             woven.left.append(f"{place.printed} in line {place.found[0].printed.line}: {place.ours}")
             _keep(file, tabulars(file), place, woven)
     woven.numbers += bound
-    woven.done.append(f"the text: {bound} of {len(places)} numbers are ours, {len(woven.left) - before} of the others have a cell")
+    woven.done.append(
+        f"the text: {bound} of {len(places)} numbers are ours, {len(woven.left) - before} of the others have a cell"
+    )
 
 
 def _figure(article: Article, float_: Float, config: Config, woven: Woven) -> None:
@@ -272,7 +287,11 @@ def _figure(article: Article, float_: Float, config: Config, woven: Woven) -> No
     path = config.figures / f"{stem}.pdf"
     name = float_.label or f"the figure at {file.at(float_.start)}"
     pictures = list(_GRAPHICS.finditer(file.printed, float_.start, float_.end))
-    around = [t for t in tabulars(file, float_.start, float_.end) if pictures and t.start < pictures[0].start() and pictures[-1].end() < t.end]
+    around = [
+        t
+        for t in tabulars(file, float_.start, float_.end)
+        if pictures and t.start < pictures[0].start() and pictures[-1].end() < t.end
+    ]
     if not re.fullmatch(r"[\w.+-]+", stem) or not path.is_file():
         woven.left.append(f"{name}: the build has no figure of this label")
     elif not pictures:
@@ -296,7 +315,9 @@ def _write(article: Article, woven: Woven, out: Path, said: str, scale: str) -> 
     head = _HEAD.replace("GHOSTSTAMP", note)
     if r"\toprule" in str(woven.edits) and "booktabs" not in article.files[""].printed:
         head = rf"\usepackage{{booktabs}}{head}"
-    if (woven.figures or "ghostfit" in str(woven.edits)) and "graphicx" not in "".join(file.printed for file in article.files.values()):
+    if (woven.figures or "ghostfit" in str(woven.edits)) and "graphicx" not in "".join(
+        file.printed for file in article.files.values()
+    ):
         head = rf"\usepackage{{graphicx}}{head}"
     edits = {**woven.edits, "": [*woven.edits.get("", []), *around_document(article, f"{head}", "", "")]}
     lay_out(article, article.edited(edits), out, copy=True)
@@ -312,9 +333,11 @@ def _write(article: Article, woven: Woven, out: Path, said: str, scale: str) -> 
             shutil.copyfile(path, folder / name)
         done = typeset(folder, article.main)
         pdf = (out / article.main).with_suffix(".pdf")
-        shutil.copyfile(done.pdf, pdf)
+        shutil.copyfile(made_pdf(done), pdf)
     lines = [f"{pdf}: {woven.numbers} numbers and {len(woven.figures)} figures are of the build {scale}"]
     lines += [f"missing: {line}" for line in (*missing.lines, *done.lines)]
     lines += [f"TeX, {file}, line {line}: {text}" for file, line, text in done.errors[:5]]
-    write_text(out / "woven.txt", "\n".join([*lines, *woven.done, *(f"not replaced: {line}" for line in woven.left), ""]))
+    write_text(
+        out / "woven.txt", "\n".join([*lines, *woven.done, *(f"not replaced: {line}" for line in woven.left), ""])
+    )
     return lines
