@@ -48,6 +48,7 @@ USED = [
 PICTURES = (".pdf", ".png", ".jpg", ".jpeg")
 ABSENT = "ghost_absent"  # the picture in place of a missing figure
 _PACKAGE = re.compile(r"\\(usepackage|RequirePackage|documentclass|LoadClass)\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
+_GOODBYE = ("==>", "Emergency stop")  # behind the error itself
 _GRAPHICS = re.compile(r"\\includegraphics\*?\s*(?:\[[^\]]*\]\s*)?\{([^{}]*)\}")
 _ERROR = re.compile(
     r"^(?P<file>\./[^:\n]+|[^:\n]+\.\w+):(?P<line>\d+): (?P<said>.*(?:\n(?!l\.\d).*){0,2})", re.MULTILINE
@@ -171,7 +172,8 @@ def typeset(folder: Path, main: str) -> Typeset:
             break
         before = after
     pdf = folder / f"{stem}.pdf"
-    errors = tuple((Path(m["file"]).as_posix(), int(m["line"]), one_line(m["said"])) for m in _ERROR.finditer(said))
+    found = [(Path(m["file"]).as_posix(), int(m["line"]), one_line(m["said"])) for m in _ERROR.finditer(said)]
+    errors = tuple(each for each in found if not each[2].startswith(_GOODBYE))
     if not errors and not pdf.is_file():
         errors = ((main, 0, one_line(said[-300:])),)
     return Typeset(pdf, errors, tuple(_unresolved(said, folder, stem)))

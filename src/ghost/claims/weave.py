@@ -21,7 +21,7 @@ from ghost.claims.marks import reads_numbers
 from ghost.claims.pdflatex import around_document, find_missing, lay_out, made_pdf, typeset
 from ghost.claims.report import judge
 from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, stars_after, stars_of
-from ghost.claims.tabular import Entry, Tabular, tabulars
+from ghost.claims.tabular import Tabular, tabulars
 from ghost.claims.tex import Article, Edit, File
 from ghost.errors import GhostError
 from ghost.files import write_text
@@ -140,11 +140,7 @@ def _table(article: Article, float_: Float, places: list[Place], config: Config,
     if not ours:
         _whole_table(article, float_, tables[0] if tables else None, config, woven)
         return {place.at for place, _ in within}
-    best = {
-        place.at
-        for table in tables
-        for place in _best(file, table, [p for p, t in ours if t is table], within, woven, name)
-    }
+    best = {place.at for table in tables for place in _best(file, table, within, woven, name)}
     starred = any(stars_after(file.text, place.found[-1].end) > place.found[-1].end for place, _ in within)
     replaced = 0
     for place, table in within:
@@ -194,32 +190,32 @@ def _whole_table(article: Article, float_: Float, table: Tabular | None, config:
         woven.done.append(f"{name}: the whole table is the build's")
 
 
-def _best(
-    file: File, table: Tabular, ours: list[Place], within: list[tuple[Place, Tabular]], woven: Woven, name: str
-) -> list[Place]:
+def _best(file: File, table: Tabular, within: list[tuple[Place, Tabular]], woven: Woven, name: str) -> list[Place]:
     """The places to set in bold: the best of each column in which the article has its best in bold."""
-    everyone = [(place, table.entry(place.found[0].start)) for place, its in within if its is table]
-    columns: dict[int, list[tuple[Place, Entry]]] = {}
-    for place, found in everyone:
-        if found:
-            columns.setdefault(found[1].column, []).append((place, found[1]))
+    columns: dict[int, list[Place]] = {}
+    for place, its in within:
+        if its is table and (found := table.entry(place.found[0].start)):
+            columns.setdefault(found[1].column, []).append(place)
     chosen: list[Place] = []
-    for entries in columns.values():
-        bold = [(place, group) for place, _ in entries if (group := _bold(file, place))]
+    for places in columns.values():
+        bold = [(place, group) for place in places if (group := _bold(file, place))]
         if not bold:
             continue
-        printed = [place.claim.number.value for place, _ in entries]
-        values = {place.claim.number.value for place, _ in bold}
-        better = [p for p, _ in entries if p in ours and isinstance(p.ours, Ours)]
-        direction = max if values == {max(printed)} else min if values == {min(printed)} else None
-        if direction is None or not better:
+        printed, values = ([p.claim.number.value for p in some] for some in (places, [p for p, _ in bold]))
+        direction = max if set(values) == {max(printed)} else min if set(values) == {min(printed)} else None
+        mine = [(place, place.ours.value) for place in places if isinstance(place.ours, Ours)]
+        if direction is None:
             woven.left.append(f"{name}: the bold {bold[0][0].printed} is not the best of its column in the article")
             continue
-        top = direction(p.ours.value for p in better if isinstance(p.ours, Ours))
-        chosen += [p for p in better if isinstance(p.ours, Ours) and p.ours.value == top]
+        if len(mine) == len(places):
+            top = direction(value for _, value in mine)
+            chosen += [place for place, value in mine if value == top]
+        else:
+            woven.left.append(f"{name}: the best of a column in bold: some of its numbers are not ours")
         for place, (start, opening, closing) in bold:
-            woven.edit(place.found[0].file, start, opening + 1, "{")
-            woven.edit(place.found[0].file, closing, closing + 1, "}")
+            if isinstance(place.ours, Ours):
+                woven.edit(place.found[0].file, start, opening + 1, "{")
+                woven.edit(place.found[0].file, closing, closing + 1, "}")
     return chosen
 
 
