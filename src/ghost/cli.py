@@ -132,7 +132,7 @@ def claims(
         chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
         print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))
     else:
-        print(explain(claim, ledger, verdicts) if claim else overview(verdicts))
+        print(explain(claim, ledger, verdicts) if claim else overview(ledger, verdicts))
     return 1 if any(verdict.verdict in fail_on for verdict in verdicts) else 0
 
 
