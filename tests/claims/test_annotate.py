@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pypdf
 import pytest
+from PIL import Image
 
 from ghost.claims.annotate import annotate, marks_of
 from ghost.claims.article import keys
@@ -109,6 +110,24 @@ def test_an_article_runs_no_command_and_writes_no_file(made, tmp_path):
     made.article.write_text(text.replace(r"\maketitle", rf"\maketitle{hidden}"))
     annotate(made.build, made.article, made.ledger, tmp_path / "c.pdf")
     assert "secret" not in "".join(pages(tmp_path / "c.pdf"))
+
+
+def test_an_endless_article_is_stopped(made, tmp_path, monkeypatch):
+    monkeypatch.setattr("ghost.claims.pdflatex.SECONDS", 2)
+    made.article.write_text(made.article.read_text().replace(r"\maketitle", r"\maketitle\def\x{\x}\x"))
+    with pytest.raises(GhostError, match=r"pdflatex ran for more than 2 s on article.tex and was stopped"):
+        annotate(made.build, made.article, made.ledger, tmp_path / "a.pdf")
+
+
+def test_a_picture_that_is_a_link_out_of_the_folder_is_not_used(made, tmp_path):
+    Image.new("L", (8, 8)).save(tmp_path / "private.png")
+    (made.article.parent / "figures").mkdir()
+    (made.article.parent / "figures/old_switch.png").symlink_to(tmp_path / "private.png")
+    article = Article(made.article)
+    lay_out(article, article.edited({}), tmp_path / "scratch")
+    assert (tmp_path / "scratch/article.tex").exists()
+    assert not (tmp_path / "scratch/figures").exists()
+    assert "1 figure (figures/old_switch)" in find_missing(article).lines
 
 
 def test_a_line_on_which_a_mark_breaks_tex_is_left_without(made, tmp_path):

@@ -1,5 +1,6 @@
 """A ledger is started from an article: every number, and a cell where the table's words name one."""
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import given
 
 from ghost.claims.article import keys, read_article
 from ghost.claims.consistency import findings
-from ghost.claims.ledger import read_ledger
+from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.new_ledger import KINDS, propose, start_ledger
 from ghost.claims.tex import Article
 from ghost.errors import GhostError
@@ -123,3 +124,14 @@ def test_a_damaged_article_is_read_or_refused(damage):
 
     with tempfile.TemporaryDirectory() as name:
         withstand(lambda: read(Path(name) / "article"))
+
+
+def test_the_machinery_does_not_know_the_articles_names(root):
+    """What belongs to one article stands in its ledger, and its formulas in a module that the ledger names."""
+    ledger = read_ledger(root / LEDGER)
+    names = {part for claim in ledger.claims if claim.startswith(("tab:", "fig:")) for part in claim.split("/")[:2]}
+    names = {name for name in names if re.search("[:_A-Z]", name)} | {ledger.hardware, "GR00T", "LIBERO"}
+    for path in (root / "src/ghost/claims").glob("*"):
+        text = path.read_text() if path.is_file() and path.name != "formulas.py" else ""
+        found = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
+        assert not found, (path.name, found)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pypdf
 import pytest
 
+from ghost.claims.article import read_article
 from ghost.claims.ledger import LEDGER, Claim, read_ledger
-from ghost.claims.substitution import Ours, in_latex, our_value, stars_of
+from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, stars_of
 from ghost.claims.tabular import tabulars
 from ghost.claims.tex import Article
 from ghost.claims.weave import weave
@@ -123,6 +124,32 @@ def test_our_value_has_the_articles_unit_or_there_is_a_reason(claimed, measured,
 )
 def test_our_value_is_set_for_text_and_mathematics(shown, printed, made):
     assert in_latex(Ours(shown, 1.0), printed) == made
+
+
+@pytest.mark.parametrize(
+    ("text", "printed", "replaced"),
+    [
+        (r"$p < 0.01$", "< 0.01", r"$p OURS=$"),
+        (r"& $< 0.01$ &", "< 0.01", r"& $OURS$ &"),
+        (r"requires $>$20 steps", "> 20", r"requires OURS steps"),
+        (r"$\|U\|\approx 0.04$", "≈ 0.04", r"$\|U\|OURS=$"),
+        (r"($+$19\%)", "+19", r"(OURS\%)"),
+        (r"$-0.31$", "-0.31", r"$OURS$"),
+        (r"82.5$\pm$2.6\%", "82.5 ± 2.6", r"OURS\%"),
+        (r"$.017{\pm}.002$", "0.017 ± 0.002", r"$OURS$"),
+        (r"5--29\%", "5 to 29", r"OURS\%"),
+        (r"$5$--$29$", "5 to 29", r"$OURS$"),
+        (r"\textbf{5}--29", "5 to 29", "torn"),
+    ],
+)
+def test_the_sign_and_what_is_between_two_numbers_go_with_them(text, printed, replaced, tmp_path):
+    (tmp_path / "a.tex").write_text("\\begin{abstract}\n" + text + "\n\\end{abstract}\n")
+    article = Article(tmp_path / "a.tex")
+    found = read_article(article, ())
+    span = replaced_span(article.files[""].text, found, printed)
+    whole = article.files[""].text
+    made = "torn" if span is None else f"{whole[: span[0]]}OURS{span[2]}{whole[span[1] :]}".split("\n")[1]
+    assert made == replaced
 
 
 def test_stars_are_those_of_our_p_value():

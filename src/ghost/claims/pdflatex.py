@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from ghost.claims.tex import BEGIN, INPUT, Article, Edit
 from ghost.errors import GhostError, one_line
 from ghost.report.latexmk import available
 
-SECONDS = 120  # of one run
+SECONDS = 60  # of the processor in one run, twice that by the clock
 MOST_BYTES = 500_000_000  # of a file that TeX writes
 MOST_FILES = 5000  # in the article's folder
 MOST_RUNS = 4
@@ -101,7 +102,7 @@ def find_missing(article: Article, replaced: Mapping[str, list[tuple[int, int]]]
         lines.append(f"the {'package' if suffix == 'sty' else 'class'} {stem}: its commands print nothing or an error")
     if figures:
         named = ", ".join(sorted(set(figures) - {"without a name"})[:8])
-        lines.append(_counted(len(figures), "figure") + (f" ({named})" if named else ", whose file names are empty"))
+        lines.append(counted(len(figures), "figure") + (f" ({named})" if named else ", whose file names are empty"))
     return Missing(edits, stand_ins, tuple(lines))
 
 
@@ -125,7 +126,10 @@ def _picture(article: Article, name: str) -> bool:
         for given in re.findall(r"\\graphicspath\s*\{((?:\{[^{}]*\}\s*)*)\}", file.printed):
             folders += re.findall(r"\{([^{}]*)\}", given)
     places = [article.folder / folder / f"{name}{suffix}" for folder in folders for suffix in ("", *PICTURES)]
-    return any(place.is_file() for place in places) or bool(_known([name, *(f"{name}{s}" for s in PICTURES)]))
+    home = article.folder.resolve()
+    return any(place.is_file() and place.resolve().is_relative_to(home) for place in places) or bool(
+        _known([name, *(f"{name}{s}" for s in PICTURES)])
+    )
 
 
 def lay_out(article: Article, texts: Mapping[str, str], folder: Path, *, copy: bool = False) -> None:
@@ -207,21 +211,21 @@ def _unresolved(said: str, folder: Path, stem: str) -> list[str]:
     if cited:
         aux = (folder / f"{stem}.aux").read_text(errors="replace")
         named = ", ".join(f"{name}.bib" for name in re.findall(r"\\bibdata\{([^{}]*)\}", aux))
-        lines.append(f"the bibliography{f' {named}' if named else ''}: {_counted(cited, 'citation')} shown as [?]")
+        lines.append(f"the bibliography{f' {named}' if named else ''}: {counted(cited, 'citation')} shown as [?]")
     open_references = set(re.findall(r"Reference [`'](.*?)' ", flat))
     if open_references:
         named = ", ".join(sorted(open_references)[:8])
-        lines.append(f"{_counted(len(open_references), 'reference')} without a label: {named}")
+        lines.append(f"{counted(len(open_references), 'reference')} without a label: {named}")
     return lines
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _limits() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
 
 def _run(folder: Path, command: list[str], stem: str) -> str:
@@ -233,20 +237,23 @@ def _run(folder: Path, command: list[str], stem: str) -> str:
         **{"openin_any": "p", "openout_any": "p", "shell_escape": "f", "max_print_line": "1000"},
         **{"SOURCE_DATE_EPOCH": "0", "FORCE_SOURCE_DATE": "1"},  # \today as well: no clock
     }
+    stopped = GhostError(f"{command[0]} ran for more than {SECONDS} s on {stem}.tex and was stopped")
     try:
         # S603: TeX with options of ours, without a shell and without shell escape
-        subprocess.run(  # noqa: S603
+        done = subprocess.run(  # noqa: S603
             command,
             cwd=folder,
             env=environment,
             capture_output=True,
             check=False,
             stdin=subprocess.DEVNULL,
-            timeout=SECONDS,
+            timeout=2 * SECONDS,
             preexec_fn=_limits,
         )
     except subprocess.TimeoutExpired:
-        raise GhostError(f"{command[0]} ran for more than {SECONDS} s on {stem}.tex and was stopped") from None
+        raise stopped from None
+    if done.returncode == -signal.SIGXCPU:
+        raise stopped
     log = folder / f"{stem}.log"
     return log.read_text(errors="replace") if log.is_file() else ""
 

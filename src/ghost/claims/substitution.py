@@ -53,7 +53,7 @@ def our_value(claim: Claim, cell: Mapping[str, Any] | None) -> Ours | str:
     return f"it is printed in {claim.unit}, our cell is in {cell['unit']}"
 
 
-def in_latex(ours: Ours, printed: str, *, bold: bool = False, stars: str = "") -> str:
+def in_latex(ours: Ours, printed: str, *, bold: bool = False, stars: str = "", joint: str = "") -> str:
     """Our value in LaTeX, for text and mathematics alike. A plus sign stays where the article prints one."""
     sign, shown = re.fullmatch(r"([≈<>≤≥]?) ?(.*)", ours.shown, re.DOTALL).groups()  # type: ignore[union-attr]
     plus = "+" if printed.startswith("+") and ours.value >= 0 and not shown.startswith("+") else ""
@@ -64,7 +64,7 @@ def in_latex(ours: Ours, printed: str, *, bold: bool = False, stars: str = "") -
         for made_one, end in zip(made, ends, strict=True)
     ):
         made, sign, plus = [rf"\mbox{{{escape(shown)}}}"], sign, ""
-    body = _SIGN_TEX.get(sign, "") + plus + r"\mbox{--}".join(made) + (f"^{{{stars}}}" if stars else "")
+    body = _SIGN_TEX.get(sign, joint) + plus + r"\mbox{--}".join(made) + (f"^{{{stars}}}" if stars else "")
     return rf"\ensuremath{{\mathbf{{{body}}}}}" if bold else rf"\ensuremath{{{body}}}"
 
 
@@ -81,17 +81,23 @@ def stars_of(claim: Claim, ours: Ours) -> str:
     return "*" * sum(ours.value < bound for bound in (0.05, 0.01, 0.001))
 
 
-def replaced_span(text: str, found: list[Located], printed: str) -> tuple[int, int] | None:
-    """What one text of ours replaces: the numbers of a place, what is between them and the sign before them.
+def replaced_span(text: str, found: list[Located], printed: str) -> tuple[int, int, str] | None:
+    r"""What one text of ours replaces: the numbers of a place, what is between them and the sign before them.
 
-    None if that would tear braces or mathematics apart.
+    The third part is what our text begins with: p \approx 0.04 needs an equals sign, a bare \approx 0.04 does not. None
+    if braces or mathematics would be torn apart.
     """
     start, end = found[0].start, found[-1].end
     sign = _SIGNS.search(text, max(0, start - 40), start) if printed[0] in "+-−≈<>≤≥" else None
     between = text[start:end]
     if any(each.file != found[0].file for each in found) or between.count("$") % 2 or not _balanced(between):
         return None
-    return (sign.start() if sign else start), end
+    if sign is None:
+        return start, end, ""
+    before = text[: sign.start()]
+    operand = before if sign[0].startswith(("$", "{")) else re.sub(rf"{_SPACE}$", "", before)
+    relates = not re.match(r"[${]?\s*[-+]", sign[0]) and re.search(r"[A-Za-z0-9|)}'\]]$", operand)
+    return sign.start(), end, "=" if relates else ""
 
 
 def _balanced(text: str) -> bool:

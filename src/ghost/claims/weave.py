@@ -18,7 +18,7 @@ from ghost.claims.annotate import check_places
 from ghost.claims.article import Located, keys, read_article
 from ghost.claims.ledger import Claim, read_ledger
 from ghost.claims.marks import reads_numbers
-from ghost.claims.pdflatex import around_document, find_missing, lay_out, made_pdf, typeset
+from ghost.claims.pdflatex import around_document, counted, find_missing, lay_out, made_pdf, typeset
 from ghost.claims.report import judge
 from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, stars_after, stars_of
 from ghost.claims.tabular import Tabular, tabulars
@@ -249,7 +249,7 @@ def _replace(
         )
         return False
     stars = stars_of(place.claim, place.ours) if starred else ""
-    text = in_latex(place.ours, place.printed, bold=bold, stars=stars)
+    text = in_latex(place.ours, place.printed, bold=bold, stars=stars, joint=span[2])
     woven.edit(place.found[0].file, span[0], stars_after(file.text, span[1]), text)
     return True
 
@@ -330,10 +330,10 @@ def _write(article: Article, woven: Woven, out: Path, said: str, scale: str) -> 
         done = typeset(folder, article.main)
         pdf = (out / article.main).with_suffix(".pdf")
         shutil.copyfile(made_pdf(done), pdf)
-    lines = [f"{pdf}: {woven.numbers} numbers and {len(woven.figures)} figures are of the build {scale}"]
+    what = f"{counted(woven.numbers, 'number')} and {counted(len(woven.figures), 'figure')}"
+    lines = [f"{pdf}: {what} of the build {scale}"]
     lines += [f"missing: {line}" for line in (*missing.lines, *done.lines)]
     lines += [f"TeX, {file}, line {line}: {text}" for file, line, text in done.errors[:5]]
-    write_text(
-        out / "woven.txt", "\n".join([*lines, *woven.done, *(f"not replaced: {line}" for line in woven.left), ""])
-    )
+    listed = [*lines, *woven.done, *(f"not replaced: {line}" for line in woven.left)]
+    write_text(out / "woven.txt", "\n".join([*listed, ""]))
     return lines
