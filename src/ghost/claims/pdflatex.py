@@ -127,9 +127,8 @@ def _picture(article: Article, name: str) -> bool:
             folders += re.findall(r"\{([^{}]*)\}", given)
     places = [article.folder / folder / f"{name}{suffix}" for folder in folders for suffix in ("", *PICTURES)]
     home = article.folder.resolve()
-    return any(place.is_file() and place.resolve().is_relative_to(home) for place in places) or bool(
-        _known([name, *(f"{name}{s}" for s in PICTURES)])
-    )
+    here = any(place.is_file() and place.resolve().is_relative_to(home) for place in places)
+    return here or bool(_known([name, *(f"{name}{suffix}" for suffix in PICTURES)]))
 
 
 def lay_out(article: Article, texts: Mapping[str, str], folder: Path, *, copy: bool = False) -> None:
