@@ -9,11 +9,11 @@ import pytest
 from ghost.claims.appendix import published_macros
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.report.appendix import anchor
-from ghost.report.cells import read_cells, stamp
+from ghost.report.cells import read_cells
 from ghost.report.escaping import escape
 from ghost.report.latexmk import compile_pdf
 from ghost.report.tables import latex
-from ghost.steps.macros import macros
+from ghost.steps.macros import macros, stamp
 from ghost.study.declarations import Cell
 from ghost.study.tables import Column, Row, tabulated
 

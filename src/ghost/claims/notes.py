@@ -10,8 +10,8 @@ from ghost.claims.article import keys
 from ghost.claims.ledger import Claim, Ledger
 from ghost.claims.verdicts import VERDICTS, Cells, Verdict
 from ghost.report.appendix import anchor
-from ghost.report.cells import stamp
 from ghost.report.escaping import escape
+from ghost.steps.macros import stamp
 
 _DISC = (
     "3.2 1.7 m 3.2 2.53 2.53 3.2 1.7 3.2 c .87 3.2 .2 2.53 .2 1.7 c .2 .87 .87 .2 1.7 .2 c 2.53 .2 3.2 .87 3.2 1.7 c h"

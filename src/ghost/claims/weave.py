@@ -25,8 +25,9 @@ from ghost.claims.tabular import Tabular, tabulars
 from ghost.claims.tex import Article, Edit, File
 from ghost.errors import GhostError
 from ghost.files import write_text
-from ghost.report.cells import read_cells, stamp
+from ghost.report.cells import read_cells
 from ghost.report.escaping import escape
+from ghost.steps.macros import stamp
 from ghost.study.builds import Config
 
 FIGURES = "ghost_figures"  # of the woven folder

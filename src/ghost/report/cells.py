@@ -37,13 +37,3 @@ def read_cells(*paths: Path) -> dict[str, dict[str, Any]]:
                 raise GhostError(f"{where}: interval must be two numbers")
             cells[cell["id"]] = cell
     return cells
-
-
-def stamp(cells: Mapping[str, Mapping[str, Any]], scale: str) -> str:
-    """What every page must say about cells that are not the paper's own experiment; empty when all are."""
-    reduced = sum(cell["reduced"] for cell in cells.values())
-    stand_ins = sorted({name for cell in cells.values() for name in cell["stand_ins"]})
-    said = [f"reduced scale ({scale}): {reduced} of {len(cells)} cells"] if reduced else []
-    said += [f"stand-in for {', '.join(stand_ins)}"] if stand_ins else []
-    text = f"{'; '.join(said)}: not comparable with published numbers"
-    return text[0].upper() + text[1:] if said else ""
