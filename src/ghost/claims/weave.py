@@ -67,6 +67,7 @@ class Woven:
     figures: dict[str, Path] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     numbers: int = 0
 
     def edit(self, file: str, start: int, end: int, text: str) -> None:
@@ -109,10 +110,12 @@ def weave(config: Config, source: Path, ledger_path: Path, out: Path, numbers: b
             _figure(article, float_, config, woven)
     if numbers:
         _inline(article, [place for place in places if place.at not in inside], woven)
-    sentences = [v for v in judge(config, ledger) if v.claim.startswith("relation:") and v.ours == "does not hold"]
-    said = [*woven.done, *(f"not replaced: {line}" for line in woven.left)]
-    said += [f"a sentence that does not hold with these numbers: {v.published}" for v in sentences]
-    return "\n".join([*_write(article, woven, out, stamp(cells, config.scale), config.scale), *said])
+    woven.sentences += [
+        f"a sentence that does not hold with these numbers: {verdict.published}"
+        for verdict in judge(config, ledger)
+        if verdict.claim.startswith("relation:") and verdict.ours == "does not hold"
+    ]
+    return "\n".join(_write(article, woven, out, stamp(cells, config.scale), config.scale))
 
 
 def _cell(claim: Claim, cells: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -335,6 +338,6 @@ def _write(article: Article, woven: Woven, out: Path, said: str, scale: str) -> 
     lines = [f"{pdf}: {what} of the build {scale}"]
     lines += [f"missing: {line}" for line in (*missing.lines, *done.lines)]
     lines += [f"TeX, {file}, line {line}: {text}" for file, line, text in done.errors[:5]]
-    listed = [*lines, *woven.done, *(f"not replaced: {line}" for line in woven.left)]
-    write_text(out / "woven.txt", "\n".join([*listed, ""]))
+    lines += [*woven.done, *(f"not replaced: {line}" for line in woven.left), *woven.sentences]
+    write_text(out / "woven.txt", "\n".join([*lines, ""]))
     return lines
