@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ghost.study.builds import Config
 
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]  # may be left out
+Article = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="the article's LaTeX; it is only read")]
 Scale = Annotated[str, tyro.conf.arg(help="the build, a file of config/: smoke, laptop, ...")]
 DESCRIPTION = """Commands for the Ghost pipeline. Snakemake makes the report (`make paper` on a laptop); these commands
 find things in it, check it and pack it. Start with
@@ -23,6 +24,7 @@ find things in it, check it and pack it. Start with
   ghost audit 0.0281                          where a number of the PDF comes from: its cell, code and runs
   ghost audit tab:lightweight/CVAE/test_mse   the same, by the name of the cell
   ghost claims                                how the numbers compare with those that the article prints
+  ghost annotate article.tex                  the article itself, with a verdict at every number
 
 Each command explains its options with --help."""
 
@@ -115,6 +117,7 @@ def claims(
     """
     import dataclasses
 
+    from ghost.claims.ledger import read_ledger
     from ghost.claims.report import explain, judge, overview
     from ghost.claims.verdicts import VERDICTS
     from ghost.errors import GhostError, did_you_mean
@@ -123,13 +126,60 @@ def claims(
     for name in fail_on:
         if name not in VERDICTS:
             raise GhostError(f"no verdict {name!r}{did_you_mean(name, VERDICTS)}")
-    ledger, verdicts = judge(_config(scale))
+    ledger = read_ledger()
+    verdicts = judge(_config(scale), ledger)
     if json:
         chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
         print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))
     else:
-        print(explain(claim, ledger, verdicts) if claim else overview(verdicts))
+        print(explain(claim, ledger, verdicts) if claim else overview(ledger, verdicts))
     return 1 if any(verdict.verdict in fail_on for verdict in verdicts) else 0
+
+
+def annotate(
+    article: Article, out: Path = Path("article_annotated.pdf"), ledger: Path | None = None, scale: Scale = "laptop"
+) -> None:
+    """Typeset an article with a mark at every number of its ledger: verdict, our value, the runs behind it.
+
+    Args:
+        out: the PDF to write.
+        ledger: the ledger of the article; paper/claims.yaml if none is given.
+    """
+    from ghost.claims.annotate import annotate as write_pdf
+    from ghost.claims.ledger import LEDGER
+
+    print(write_pdf(_config(scale), article, ledger or LEDGER, out))
+
+
+def weave(
+    article: Article,
+    out: Path = Path("woven"),
+    numbers: bool = False,
+    ledger: Path | None = None,
+    scale: Scale = "laptop",
+) -> None:
+    """Put the numbers and figures of a build into an article: into a copy of its source, and into its PDF.
+
+    Args:
+        out: the folder to write.
+        numbers: replace the numbers of the text too, not only those of the tables.
+        ledger: the ledger of the article; paper/claims.yaml if none is given.
+    """
+    from ghost.claims.ledger import LEDGER
+    from ghost.claims.weave import weave as write_folder
+
+    print(write_folder(_config(scale), article, ledger or LEDGER, out, numbers))
+
+
+def ledger(article: Article, out: Path = Path("article_claims.yaml"), scale: Scale = "laptop") -> None:
+    """Start the ledger of an article: list its numbers, and propose cells for those in tables.
+
+    Args:
+        out: the ledger to write.
+    """
+    from ghost.claims.new_ledger import start_ledger
+
+    print(start_ledger(_config(scale), article, out))
 
 
 def lint(scale: Scale = "laptop") -> int:
@@ -313,7 +363,7 @@ def lock() -> None:
     write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
 
 
-NAMED = (audit, claims, lint, ready, seal, bundle, glance, plan, export, film)
+NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, export, film)
 SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),

@@ -84,11 +84,11 @@ def test_a_corrected_number_is_no_longer_a_finding(ledger):
 
 
 def test_the_published_parameter_count_is_that_of_the_text(ledger):
-    assert Article(ledger).ghost_parameters() == 2315746
+    assert Article(ledger).functions()["ghost_parameters"]() == 2315746
 
 
 def test_the_basin_is_a_minimum_of_the_published_potential(ledger):
-    basin = Article(ledger).basin()
+    basin = Article(ledger).functions()["basin"]()
     slope = 4 * 0.3 * basin * (basin**2 - 1.5**2) - 3
     assert slope == pytest.approx(0, abs=1e-9)
     assert basin == pytest.approx(1.8902, abs=1e-4)
@@ -180,3 +180,11 @@ def test_expressions_compute():
     assert evaluate("100 * (1 - 3 / 4) >= 25 and not 1 > 2", {})
     assert evaluate("f('a')[1] + max([1, 2])", {"f": lambda name: [0, 5]}) == 7
     assert evaluate("ghost.epochs", {}, lambda name: {"ghost.epochs": 300}[name]) == 300
+
+
+def test_another_article_has_no_formulas_of_ours(ledger):
+    other = dataclasses.replace(ledger, formulas="")
+    assert "printed" in Article(other).functions()
+    assert "basin" not in Article(other).functions()
+    with pytest.raises(GhostError, match="no formulas 'ghost_attractors'; did you mean ghost_attractor_networks"):
+        Article(dataclasses.replace(ledger, formulas="ghost_attractors")).functions()

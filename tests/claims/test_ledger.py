@@ -1,14 +1,14 @@
 """Every number of the article is a claim in the ledger, or of a kind that is excused with a reason."""
 
 import os
-import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ghost.claims.article import WORDS, read_article, read_numbers, write_numbers
+from ghost.claims.article import keys, read_article, read_numbers, value_of, write_numbers
 from ghost.claims.ledger import LEDGER, NUMBERS, NonResult, numbers, read_ledger
+from ghost.claims.tex import Article
 from ghost.errors import GhostError
 
 ARTICLE = os.environ.get("GHOST_ARTICLE")
@@ -22,22 +22,6 @@ def ledger(request):
 @pytest.fixture(scope="module")
 def printed(request):
     return read_numbers(request.config.rootpath / NUMBERS)
-
-
-def keys(at):
-    """477.2-3 are the second and the third number of line 477."""
-    line, _, span = at.partition(".")
-    first, *last = map(int, span.split("-"))
-    return [f"{line}.{number}" for number in range(first, (last or [first])[-1] + 1)]
-
-
-def as_value(token):
-    """A number of the article's text, as LaTeX or in words."""
-    text = token.replace("{,}", "").replace(",", "").lower()
-    if text in WORDS:
-        return {"twenty": 20.0, "twice": 2.0}.get(text, WORDS.index(text) + 2.0)
-    power = re.fullmatch(r"(?:([\d.]+) \\times )?10\^\{(-?\d+)\}", text)
-    return float(f"{power[1] or 1}e{power[2]}") if power else float(text)
 
 
 def missing(claims, printed):
@@ -62,7 +46,7 @@ def test_what_the_ledger_prints_is_what_the_article_prints(ledger, printed):
     for claim in ledger.claims.values():
         for at, text in claim.at.items():
             stated = [abs(number.value) for number in numbers(text)]
-            assert stated == [as_value(by_key[key].printed) for key in keys(at)], (claim.id, at)
+            assert stated == [value_of(by_key[key].printed) for key in keys(at)], (claim.id, at)
 
 
 def test_every_excuse_has_a_reason_and_is_used(ledger, printed):
@@ -83,7 +67,7 @@ def test_ids_are_not_doubled_and_judges_are_known(tmp_path, root):
         read_ledger(tmp_path / "judge.yaml")
 
 
-def test_the_reader_sees_numbers_and_leaves_out_what_is_none():
+def test_the_reader_sees_numbers_and_leaves_out_what_is_none(tmp_path):
     text = "\n".join(
         [
             r"\begin{abstract}",
@@ -99,7 +83,9 @@ def test_the_reader_sees_numbers_and_leaves_out_what_is_none():
             r"\end{table}",
         ]
     )
-    found = read_article(text, [NonResult("names", "a benchmark's name", "LIBERO-10")])
+    (tmp_path / "a.tex").write_text(text)
+    kinds = [NonResult("names", "a benchmark's name", "LIBERO-10")]
+    found = [each.printed for each in read_article(Article(tmp_path / "a.tex"), kinds)]
     assert [item.printed for item in found if item.place == "abstract"] == [
         *("2.3", "4{,}614", r"3 \times 10^{-4}", "five", ".0019"),
     ]

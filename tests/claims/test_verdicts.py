@@ -211,7 +211,7 @@ def test_every_verdict_can_be_explained(ledger, root, monkeypatch):
     assert explain("tab:meta_rl", ledger, verdicts).count("\n") == 18
     with pytest.raises(GhostError, match="did you mean tab:lightweight/CVAE/p"):
         explain("tab:lightweight/CVAEE/p", ledger, verdicts)
-    total = [int(number) for number in overview(verdicts).splitlines()[-1].split()[1:]]
+    total = [int(number) for number in overview(ledger, verdicts).splitlines()[-1].split()[1:]]
     assert sum(total) == len(verdicts) == len(ledger.claims) + len(ledger.relations)
 
 

@@ -7,68 +7,18 @@ its interval meets the interval that is computed from the other numbers; so roun
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-import numpy as np
 from scipy.special import stdtr
 
 from ghost.claims.expressions import evaluate
-from ghost.claims.ledger import Claim, Derived, Ledger, Number, Relation, numbers
-from ghost.errors import GhostError
-
-
-def _at_ends(operation: Callable[[float, float], float]) -> Callable[[Interval, Interval | float], Interval]:
-    """The operation on intervals: its least and largest result are those of some ends."""
-
-    def combined(self: Interval, other: Interval | float) -> Interval:
-        other = _interval(other)
-        results = [operation(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(results), max(results))
-
-    return combined
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Arithmetic on intervals, as far as the checks need it."""
-
-    low: float
-    high: float
-
-    __add__ = __radd__ = _at_ends(operator.add)
-    __sub__ = _at_ends(operator.sub)
-    __rsub__ = _at_ends(lambda a, b: b - a)
-    __mul__ = __rmul__ = _at_ends(operator.mul)
-
-    def __neg__(self) -> Interval:
-        return 0 - self
-
-    def __truediv__(self, other: Interval | float) -> Interval:
-        return self * (1 / _interval(other))
-
-    def __rtruediv__(self, other: float) -> Interval:
-        if self.low <= 0 <= self.high:
-            return Interval(-math.inf, math.inf)
-        return other * Interval(1 / self.high, 1 / self.low)
-
-    def meets(self, other: Interval) -> bool:
-        slack = 1e-9 * max(map(abs, (self.low, other.low, 1e-9)))
-        return self.low <= other.high + slack and other.low <= self.high + slack
-
-    def __str__(self) -> str:
-        return f"{self.low:.4g}" if math.isclose(self.low, self.high) else f"{self.low:.4g} to {self.high:.4g}"
-
-
-def _interval(value: Interval | float) -> Interval:
-    return value if isinstance(value, Interval) else Interval(value, value)
-
-
-def _around(number: Number, halves: int = 1) -> Interval:
-    return Interval(number.value - halves * number.half_unit, number.value + halves * number.half_unit)
+from ghost.claims.formulas import FORMULAS
+from ghost.claims.intervals import Interval, around, as_interval
+from ghost.claims.ledger import Claim, Derived, Ledger, Relation, numbers
+from ghost.errors import GhostError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -93,11 +43,14 @@ class Article:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         names = ("printed", "exact", "all_printed", "least", "largest", "multiple", "pooled_d")
-        more = ("p_of_pooled_d", "p_of_paired_d", "ghost_parameters", "basin", "gru_steps", "flow")
-        return {name: getattr(self, name) for name in (*names, *more)}
+        general = {name: getattr(self, name) for name in (*names, "p_of_pooled_d", "p_of_paired_d")}
+        chosen = self.ledger.formulas
+        if chosen and chosen not in FORMULAS:
+            raise GhostError(f"claims: no formulas {chosen!r}{did_you_mean(chosen, FORMULAS)}")
+        return {**general, **(FORMULAS[chosen](self.exact).functions() if chosen else {})}
 
     def printed(self, identity: str, index: int = 0) -> Interval:
-        return _around(numbers(self.ledger.claim(identity).printed)[index])
+        return around(numbers(self.ledger.claim(identity).printed)[index])
 
     def exact(self, identity: str, index: int = 0) -> float:
         return numbers(self.ledger.claim(identity).printed)[index].value
@@ -136,62 +89,6 @@ class Article:
         d = self.printed(identity)
         return Interval(*sorted(_p(abs(end), pairs) for end in (d.low, d.high)))
 
-    def ghost_parameters(self) -> int:
-        hidden, context, latent, both, token, state, action, horizon = (
-            round(self.exact(f"setting:{name}"))
-            for name in (
-                *("ghost.hidden", "ghost.d_context", "ghost.d_latent", "potential.input"),
-                *("features.d_token", "features.d_state", "features.d_action", "features.horizon"),
-            )
-        )
-        layers = (
-            *((token, hidden), (hidden, context), (context, 1)),  # compressor with its attention pooling
-            *((state, hidden), (hidden, latent)),  # state encoder
-            *((both, hidden), (hidden, hidden), (hidden, 1)),  # potential
-            *((both, hidden), (hidden, latent)),  # drift
-            *((latent, hidden), (hidden, horizon * latent)),  # horizon network
-            *((latent, hidden), (hidden, action)),  # decoder
-        )
-        return sum((inputs + 1) * outputs for inputs, outputs in layers)
-
-    def _switch(self, name: str) -> float:
-        return self.exact(f"setting:switch_speed.{name}")
-
-    def _slope(self) -> np.poly1d:
-        """The slope of the tilted double well."""
-        stiffness, tilt, d = map(self._switch, ("stiffness", "tilt", "d"))
-        return np.poly1d([4 * stiffness, 0, -4 * stiffness * d**2, -tilt])
-
-    def basin(self) -> float:
-        """The minimum of the tilted double well on the right."""
-        return float(self._slope().roots.real.max())
-
-    def gru_steps(self) -> int:
-        """How many recurrent updates lead from basin A to basin B: each keeps the same share of the distance."""
-        kept, distance = 1 - self._switch("gru_alpha"), 2 * self.basin()
-        return math.ceil(math.log(self._switch("tolerance") / distance, kept))
-
-    def flow(self, what: str) -> Interval:
-        """A property of the contraction ratios, over all step sizes that give the printed counts of control steps."""
-        slope, target = self._slope(), self.basin()
-        depths = [round(self._switch(f"euler_steps.{k}")) for k in (1, 2, 3)]
-        counts = [round(self.exact(f"fig:switch_speed/ghost_n{depth}/steps_to_converge")) for depth in depths]
-        dt = np.arange(1, 400) / 1000
-        z, distances = np.full_like(dt, -target), [np.full_like(dt, 2 * target)]
-        for _ in range(40):
-            with np.errstate(over="ignore", invalid="ignore"):  # steps that are too long diverge
-                z = z - dt * slope(z)
-            distances.append(np.nan_to_num(np.abs(z - target), nan=np.inf))
-        away = np.array(distances) > self._switch("tolerance")  # [41, dt]
-        arrived = 1 + np.max(np.where(away, np.arange(41)[:, None], -1), axis=0)  # after the last step outside
-        chosen = np.all(np.ceil(arrived / np.array(depths)[:, None]) == np.array(counts)[:, None], axis=0)
-        before, after = np.array(distances)[:15, chosen], np.array(distances)[1:16, chosen]
-        far = before > 1e-9  # nearer, the ratio is rounding
-        lowest, highest = (np.divide(after, before, out=np.full_like(before, end), where=far) for end in (np.inf, 0.0))
-        steps = {"min_ratio_step": np.argmin(lowest, axis=0), "max_ratio_step": np.argmax(highest, axis=0)}
-        found = lowest[0] if what == "first_ratio" else 1.0 + steps[what]
-        return Interval(float(found.min()), float(found.max())) if found.size else Interval(math.nan, math.nan)
-
 
 def _p(d: float, pairs: float) -> float:
     return float(2 * stdtr(pairs - 1, -d * math.sqrt(pairs)))
@@ -210,18 +107,18 @@ def _derive(line: Derived, ledger: Ledger, functions: Mapping[str, Callable[...,
     value, stated = evaluate(line.computed, functions), _stated(claim, line.number)
     if not isinstance(value, Interval | int | float):
         raise GhostError(f"claims: {line.computed!r} is no number")
-    computed = _interval(value)
+    computed = as_interval(value)
     return Finding(claim.id, computed.meets(stated), line.rule, f"printed {claim.printed}, computed {computed}")
 
 
 def _stated(claim: Claim, index: int) -> Interval:
     """The values that a printed number allows: its rounding; beyond it for a bound; the range of counts `4 to 5`."""
     number = numbers(claim.printed)[index]
-    if claim.id.endswith("min_ratio_step"):
-        return Interval(number.value, numbers(claim.printed)[1].value)
+    if index < 0:
+        return Interval(numbers(claim.printed)[0].value, number.value)
     sign = claim.printed[0]
-    around = _around(number, 2 if sign == "≈" else 1)
-    return Interval(-math.inf if sign in "<≤" else around.low, math.inf if sign in ">≥" else around.high)
+    near = around(number, 2 if sign == "≈" else 1)
+    return Interval(-math.inf if sign in "<≤" else near.low, math.inf if sign in ">≥" else near.high)
 
 
 def _mentions(ledger: Ledger) -> list[Finding]:
@@ -230,7 +127,10 @@ def _mentions(ledger: Ledger) -> list[Finding]:
     for claim in ledger.claims.values():
         for at, printed in claim.at.items():
             if printed != claim.printed:
-                rule, says = f"line {at.split('.')[0]} prints the same number", f"printed {claim.printed} and {printed}"
+                rule, says = (
+                    f"line {at.rpartition('.')[0]} prints the same number",
+                    f"printed {claim.printed} and {printed}",
+                )
                 found.append(Finding(claim.id, _rough(printed).meets(_rough(claim.printed)), rule, says))
     return found
 
@@ -240,7 +140,7 @@ def _rough(printed: str) -> Interval:
     number = numbers(printed)[0]
     if "e" in printed and "≈" in printed:
         return abs(number.value) * Interval(1 / math.sqrt(10), math.sqrt(10))
-    return _around(replace(number, value=abs(number.value)), 3 if "≈" in printed else 1)
+    return around(replace(number, value=abs(number.value)), 3 if "≈" in printed else 1)
 
 
 def _relation(relation: Relation, ledger: Ledger) -> Finding:

@@ -8,6 +8,9 @@
     noise        per table: over how many runs the article averages, and whether they are retrainings or rollouts
     margins      the largest difference at which two numbers are called equivalent
     non_results  numbers that are not claims, with the reason
+    sections     (optional) the parts of the article, each with the tables and figures in it
+    hardware     (optional) the device that the article measured times on
+    formulas     (optional) the formulas of the article that derivations may call (ghost.claims.formulas)
 
 Ways to judge: exact (counts, settings, formulas), statistical (averages over runs), significance (a p value: which side
 of 0.05), hardware (times: only on the same device), premise (what the article takes from others, with the reason in
@@ -16,7 +19,7 @@ of 0.05), hardware (times: only on the same device), premise (what the article t
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -36,6 +39,7 @@ FORM = {
     "non_results": [{"name": str, "reason": str, "pattern": str}],
 }
 MORE = {"unit": str, "study": str, "note": str, "despite": str, "cell": (str, [str])}  # of a claim, if it has them
+OF_THE_ARTICLE = {"sections": {str: [str]}, "hardware": str, "formulas": str}  # of a ledger, if it has them
 SIGNS = re.compile(r"^(?:[≈<>≤≥] ?)?")
 
 
@@ -74,7 +78,7 @@ class Derived:
     claim: str
     rule: str
     computed: str  # an expression over printed numbers
-    number: int = 0  # which number of the claim: 1 is the deviation, or the end of a range
+    number: int = 0  # which number of the claim: 1 is the deviation, or the end of a range; -1 is the range of counts
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,9 @@ class Ledger:
     noise: dict[str, Noise]
     margins: dict[str, float]
     non_results: tuple[NonResult, ...]
+    sections: dict[str, list[str]] = field(default_factory=dict)
+    hardware: str = ""
+    formulas: str = ""
 
     def claim(self, identity: str) -> Claim:
         if identity not in self.claims:
@@ -143,6 +150,9 @@ def numbers(printed: str) -> list[Number]:
 def read_ledger(path: Path = LEDGER) -> Ledger:
     """Read and check the ledger."""
     loaded = read_yaml(path, FORM)
+    for key, form in OF_THE_ARTICLE.items():
+        if key in loaded:
+            require(loaded[key], form, f"{path}: {key}")
     try:
         claims = [_claim(entry) for entry in loaded["claims"]]
         relations = [_relation(entry) for entry in loaded["relations"]]
@@ -150,7 +160,8 @@ def read_ledger(path: Path = LEDGER) -> Ledger:
         derived = tuple(line for entry in loaded["derived"] for line in _derived(entry))
         kinds = tuple(NonResult(**entry) for entry in loaded["non_results"])
         by_id, by_relation = {c.id: c for c in claims}, {r.id: r for r in relations}
-        ledger = Ledger(by_id, by_relation, derived, noise, loaded["margins"], kinds)
+        more = {key: loaded[key] for key in OF_THE_ARTICLE if key in loaded}
+        ledger = Ledger(by_id, by_relation, derived, noise, loaded["margins"], kinds, **more)
     except (KeyError, TypeError, AttributeError) as error:
         raise GhostError(f"{path}: {error}") from None
     for kind in kinds:

@@ -4,36 +4,23 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from ghost.claims.article import read_numbers
+from ghost.claims.article import keys, read_numbers
 from ghost.claims.consistency import findings
-from ghost.claims.ledger import LEDGER, NUMBERS, Ledger, read_ledger
+from ghost.claims.ledger import NUMBERS, Ledger
 from ghost.claims.verdicts import VERDICTS, Verdict, judge_all
 from ghost.errors import GhostError, did_you_mean
 from ghost.report.cells import read_cells
 from ghost.runs.records import open_runs
 from ghost.study.builds import Config
 
-SECTIONS: dict[str, tuple[str, ...]] = {  # of the article, with the tables and figures in them
-    "theory": ("fig:diagnostic", "fig:switch_speed", "tab:meta_rl", "fig:meta_rl", "fig:attractor_emergence"),
-    "offline": (
-        *("tab:groot_distill", "fig:e2e_trajectory", "tab:multi_task", "tab:lightweight", "fig:attractor_basins"),
-        *("tab:loss_ablation", "tab:ablation", "fig:ablation_paired"),
-    ),
-    "closed loop": ("tab:libero10", "fig:libero_per_task", "fig:libero_complexity"),
-    "discussion": ("tab:attractor_tradeoff",),
-    "settings": ("setting", "premise"),
-    "sentences": ("relation",),
-}
 
-
-def judge(config: Config) -> tuple[Ledger, list[Verdict]]:
-    """The ledger and its verdicts for the cells of a build, as far as they are made."""
+def judge(config: Config, ledger: Ledger) -> list[Verdict]:
+    """The verdicts on a ledger for the cells of a build, as far as they are made."""
     path = config.data / "cells.jsonl"
     cells = read_cells(path) if path.exists() else {}
     manifests = [config.manifest(experiment.name) for experiment in config.experiments]
     devices = gpu_models(tuple(manifest for manifest in manifests if manifest.exists()))
-    ledger = read_ledger(LEDGER)
-    return ledger, judge_all(ledger, cells, devices)
+    return judge_all(ledger, cells, devices)
 
 
 def gpu_models(manifests: tuple[Path, ...]) -> dict[str, str]:
@@ -42,22 +29,22 @@ def gpu_models(manifests: tuple[Path, ...]) -> dict[str, str]:
     return {run.run_id: ", ".join(gpu["model"] for gpu in run.record()["gpus"]) for run in runs}
 
 
-def count(verdicts: list[Verdict]) -> dict[str, dict[str, Counter[str]]]:
+def count(ledger: Ledger, verdicts: list[Verdict]) -> dict[str, dict[str, Counter[str]]]:
     """Section -> place -> verdict -> how many."""
     counted: dict[str, dict[str, Counter[str]]] = {}
     for verdict in verdicts:
-        section = next((name for name, places in SECTIONS.items() if verdict.place in places), "other")
+        section = next((name for name, places in ledger.sections.items() if verdict.place in places), "other")
         counted.setdefault(section, {}).setdefault(verdict.place, Counter())[verdict.verdict] += 1
-    return {name: counted[name] for name in (*SECTIONS, "other") if name in counted}
+    return {name: counted[name] for name in (*ledger.sections, "other") if name in counted}
 
 
-def overview(verdicts: list[Verdict]) -> str:
+def overview(ledger: Ledger, verdicts: list[Verdict]) -> str:
     """A line per table and figure, a sum per section and in total."""
     lines = [
         _line("", {name: "not" for name in VERDICTS if name.startswith("not ")}),
         _line("", {name: name.removeprefix("not ") for name in VERDICTS}),
     ]
-    for section, places in count(verdicts).items():
+    for section, places in count(ledger, verdicts).items():
         lines.append(_line(section.upper(), sum(places.values(), Counter())))
         lines += [_line(f"  {place}", counts) for place, counts in places.items()]
     return "\n".join([*lines, _line("TOTAL", Counter(verdict.verdict for verdict in verdicts))])
@@ -84,9 +71,8 @@ def explain(identity: str, ledger: Ledger, verdicts: list[Verdict]) -> str:
         claim = ledger.claims[identity]
         places = {item.key: item.place for item in read_numbers(NUMBERS)}
         for at, printed in claim.at.items():
-            line, _, first = at.partition(".")
-            where = places.get(f"{line}.{first.split('-')[0]}", "")
-            fields.append(("printed", f"{printed} in line {line} ({where})"))
+            where = places.get(keys(at)[0], "")
+            fields.append(("printed", f"{printed} in line {at.rpartition('.')[0]} ({where})"))
         cells = ", ".join(claim.cell)
         fields += [("judged", claim.judge), ("cell", cells), ("study", claim.study), ("note", claim.note)]
     else:

@@ -34,7 +34,6 @@ VERDICTS = (
     "inconsistent",  # the article's own numbers, or its formula, contradict it; ours cannot agree with both
 )
 SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}  # units that are multiples of each other
-HARDWARE = "RTX 5090"
 ROLLOUTS = ("success_rate", "success_share", "rate_difference")  # estimators over trainings and trials
 WITHOUT_SPREAD = ("value", "largest", "setting", "runs", "millions", "least_of", "mean_of", "range_of")
 Cells = Mapping[str, Mapping[str, Any]]
@@ -91,8 +90,9 @@ def _judge(
     if doubts:
         return say("not comparable", "; ".join(doubts))
     models = sorted({devices.get(run, "unknown") or "no GPU" for run in cell["runs"]})
-    if claim.judge == "hardware" and not all(HARDWARE in model for model in models):
-        return say("not comparable", f"measured with {', '.join(models)}; the article: {HARDWARE}")
+    theirs = ledger.hardware
+    if claim.judge == "hardware" and not (theirs and all(theirs in model for model in models)):
+        return say("not comparable", f"measured with {', '.join(models)}; the article: {theirs or 'not in the ledger'}")
     factor = SCALE.get(cell["unit"], 1.0) / SCALE[claim.unit] if claim.unit in SCALE else 1.0
     return say(*JUDGES[claim.judge](claim, ledger, cell, factor))
 

@@ -75,7 +75,7 @@ def macros(cells: Path, scale: str, out: Path, page: str = "audit.html", built: 
         lines.append(rf"\ghost@set{{holds@{sentence}}}{{{mark}}}")
     write_text(out / "numbers.tex", "\n".join([*lines, r"\makeatother"]) + "\n")
     write_text(out / "provenance_entries.tex", entries(by_id.values(), scale=scale, page=page))
-    write_text(out / "verdict_entries.tex", verdict_entries(judged))
+    write_text(out / "verdict_entries.tex", verdict_entries(ledger, judged))
 
 
 def stamp(cells: Mapping[str, Mapping[str, Any]], scale: str) -> str:
