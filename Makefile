@@ -3,12 +3,13 @@
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
 # `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
 # `make clean` removes what the pipeline made (not .venv, .venv-groot).
-.PHONY: paper test test-cluster test-groot bench clean tex
+.PHONY: paper test test-cluster test-groot bench clean tex screens
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 TEX := texlive-latex-extra texlive-publishers texlive-science texlive-pictures latexmk
+OPENGL := libegl1 libgl1 libgl1-mesa-dri libosmesa6
 TEX_HINT := apt-get install --no-install-recommends $(TEX)
 
 paper: .venv/ready tex
@@ -16,7 +17,7 @@ paper: .venv/ready tex
 	@command -v latexmk > /dev/null && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
 	@echo "audit:  data/laptop/audit.html"
 
-test: .venv/ready tex
+test: .venv/ready tex screens
 	ruff check
 	ruff format --check
 	snakefmt --check Snakefile workflow
@@ -24,10 +25,10 @@ test: .venv/ready tex
 	OMP_NUM_THREADS=1 pytest -n 2
 
 test-cluster: .venv/ready tex
-	pytest -m cluster -rs
+	pytest -m cluster
 
 test-groot: .venv/ready .venv-groot/ready
-	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot -rs tests/groot
+	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot tests/groot
 
 bench: .venv/ready tex
 	snakemake bench
@@ -57,11 +58,20 @@ GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),gro
 	@echo "$$PWD/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
 	@touch $@
 
-# TeX from Debian's packages, if it is missing and we may install it. Without it all but the PDF is built.
+# $(call apt,what,packages): install packages of Debian's, if we may.
+apt = if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+        echo "installing $(1)"; \
+        said=$$(apt-get update -qq 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            -o DPkg::Lock::Timeout=300 --no-install-recommends $(2) 2>&1) \
+            || echo "$(1) could not be installed: $$(echo "$$said" | tail -n 1)"; \
+    fi
+
+# TeX, if it is missing. Without it all but the PDF is built.
 tex:
-	@command -v latexmk > /dev/null || { \
-	    if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	        echo "installing TeX (about two minutes)"; \
-	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEX) \
-	            > /dev/null 2>&1 || echo "TeX could not be installed"; \
-	    fi; }
+	@command -v latexmk > /dev/null || { $(call apt,TeX (about two minutes),$(TEX)); }
+
+# What tests look at pages and simulated scenes with: a browser, and OpenGL without a GPU. Tests without them are
+# skipped, and named at the end. After tex, since only one apt-get can run at a time.
+screens: tex
+	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { $(call apt,chromium,chromium); }
+	@ls /usr/lib/*/libOSMesa.so.* > /dev/null 2>&1 || ls /usr/lib/*/libEGL.so.* > /dev/null 2>&1 || { $(call apt,OpenGL,$(OPENGL)); }
