@@ -18,6 +18,7 @@ paper: .venv/ready tex
 	@echo "audit:  data/laptop/audit.html"
 
 test: .venv/ready tex screens
+	codespell
 	ruff check
 	ruff format --check
 	snakefmt --check Snakefile workflow
