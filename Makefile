@@ -1,9 +1,10 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
 # `make test-cluster` starts a Slurm of one node and runs the DAG on it, with faults (as root, on Debian).
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
+# `make docs` builds the documentation as a site, site/html; a warning is an error.
 # `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
-# `make clean` removes what the pipeline made (not .venv, .venv-groot).
-.PHONY: paper test test-cluster test-groot bench clean tex screens
+# `make clean` removes what the pipeline made (not .venv, .venv-groot, .venv-docs).
+.PHONY: paper test test-cluster test-groot docs bench clean tex screens
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
@@ -17,7 +18,7 @@ paper: .venv/ready tex
 	@command -v latexmk > /dev/null && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
 	@echo "audit:  data/laptop/audit.html"
 
-test: .venv/ready tex screens
+test: .venv/ready .venv-docs/ready tex screens
 	codespell
 	ruff check
 	ruff format --check
@@ -31,12 +32,17 @@ test-cluster: .venv/ready tex
 test-groot: .venv/ready .venv-groot/ready
 	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot tests/groot
 
+docs: .venv-docs/ready
+	$(PYTHON) docs/site_source.py site/source
+	.venv-docs/bin/zensical build --strict --clean
+	@echo "site: site/html/index.html"
+
 bench: .venv/ready tex
 	snakemake bench
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells data/laptop/*.* \
-	    figures/*.* paper/generated paper/ghost.pdf
+	    figures/*.* paper/generated paper/ghost.pdf site
 
 # Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
 # for trainers and trackers that nothing here uses. So two pips can share the work.
@@ -57,6 +63,12 @@ GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),gro
 	@$(PYTHON) -m venv .venv-groot || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
 	@grep -v '^#' $(GROOT_LOCK) | xargs -P 2 -n 40 .venv-groot/bin/$(PIP_INSTALL)
 	@echo "$$PWD/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
+	@touch $@
+
+# The generator of the documentation site, which nothing else uses.
+.venv-docs/ready: docs/requirements.txt
+	@$(PYTHON) -m venv .venv-docs || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
+	@.venv-docs/bin/$(PIP_INSTALL) -r docs/requirements.txt
 	@touch $@
 
 # $(call apt,what,packages): install packages of Debian's, if we may.
