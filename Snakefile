@@ -44,6 +44,9 @@ OUTPUTS = outputs(scale, tex=TEX)
 LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in ("plot", "draw", "tabulate")}
 
 
+report: "workflow/report/workflow.rst"
+
+
 wildcard_constraints:
     experiment="[a-z0-9_]+",
     label="[a-z0-9_]+",

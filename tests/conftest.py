@@ -37,6 +37,7 @@ TOGETHER = (
     "tests/test_workflow.py",
     "tests/test_new_decoder.py",
     "tests/test_ci.py",
+    "tests/test_catalogue.py",
     "tests/test_commands.py",
     "tests/audit/test_bundle.py",
     "tests/audit/test_verify.py",
