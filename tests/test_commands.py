@@ -48,7 +48,7 @@ SET_UP = (
     r"source .*|export .*|(PIP_NO_DEPS=1 )?pip install .*|pre-commit .*|make \.venv\S* .*|unzip .*|rocrate-validator .*"
 )
 # Pages about machines that the tests do not have. Their tests have a Slurm of one node, and a tiny GR00T.
-MARKED = {"docs/cluster.md": "Slurm", "docs/groot.md": "weights"}
+MARKED = {"docs/cluster.md": "Slurm", "docs/groot.md": "weights", "docs/other-schedulers.md": "scheduler"}
 QUESTIONS = r"ghost (list|audit|claims|plan|ready)\b.*"  # asked below
 TARGETS = r"snakemake (figures|data)/\S+( --config scale=\w+)?"  # planned below
 
