@@ -32,6 +32,7 @@ except GhostError as error:
     raise WorkflowError(str(error)) from None
 
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+APPTAINER = DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
 if scale.backbone == "groot" and not CONDA:
     try:
         GROOT_PYTHON = settings.find_groot_python(scale)
@@ -45,6 +46,10 @@ LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in 
 
 
 report: "workflow/report/workflow.rst"
+
+
+# With `--sdm apptainer` every job runs in this image: `apptainer build ghost.sif workflow/envs/ghost.def`.
+container: "ghost.sif"
 
 
 wildcard_constraints:
@@ -76,7 +81,7 @@ onstart:
         scale.remember()
         for folder in {scale.data, scale.data / "cells", scale.figures, scale.generated, scale.pdf.parent}:
             tidy(folder)
-    if workflow.local_exec and workflow.is_main_process and not CONDA:
+    if workflow.local_exec and workflow.is_main_process and not CONDA and not APPTAINER:
         warm.start()
 
 
