@@ -15,7 +15,7 @@ TEX_HINT := apt-get install --no-install-recommends $(TEX)
 
 paper: .venv/ready tex
 	snakemake all
-	@command -v latexmk > /dev/null && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
+	@python -m ghost.report.tex && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
 	@echo "audit:  data/laptop/audit.html"
 
 test: .venv/ready .venv-docs/ready tex screens
@@ -82,6 +82,8 @@ apt = if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 # TeX, if it is missing. Without it all but the PDF is built.
 tex:
 	@command -v latexmk > /dev/null || { $(call apt,TeX (about two minutes),$(TEX)); }
+	@command -v latexmk > /dev/null || PYTHONPATH=src $(PYTHON) -m ghost.report.tex \
+	    || echo "no TeX here: all but the PDF will be built; $(TEX_HINT), or a TeX Live in your home (docs/systems.md)"
 
 # What tests look at pages and simulated scenes with: a browser, and OpenGL without a GPU. Tests without them are
 # skipped, and named at the end. After tex, since only one apt-get can run at a time.

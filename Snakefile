@@ -15,7 +15,7 @@ from ghost.errors import GhostError
 from ghost.study import ARTEFACTS, buildable
 from ghost.files import canonical, sha256, tidy
 from ghost.report.inventory import outputs
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 from ghost.runs.code import code_hash, imports
 
 min_version("9.0")

@@ -18,8 +18,8 @@ from ghost.audit.page import render
 from ghost.errors import GhostError
 from ghost.files import canonical
 from ghost.report.cells import cell_lines, read_cells
-from ghost.report.latexmk import available
 from ghost.report.lint import lint
+from ghost.report.tex import available
 from ghost.steps.collect import metrics_text, results_text
 from ghost.steps.macros import macros
 from ghost.steps.summarize import correct, summarize_cell
