@@ -1,22 +1,25 @@
 # Two commands for a newcomer: `make paper` and `make test`. Both set up what is missing first.
 # `make test-cluster` starts a Slurm of one node and runs the DAG on it, with faults (as root, on Debian).
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
+# `make docs` builds the documentation as a site, site/html; a warning is an error.
 # `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
-# `make clean` removes what the pipeline made (not .venv, .venv-groot).
-.PHONY: paper test test-cluster test-groot bench clean tex
+# `make clean` removes what the pipeline made (not .venv, .venv-groot, .venv-docs).
+.PHONY: paper test test-cluster test-groot docs bench clean tex screens
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 TEX := texlive-latex-extra texlive-publishers texlive-science texlive-pictures latexmk
+OPENGL := libegl1 libgl1 libgl1-mesa-dri libosmesa6
 TEX_HINT := apt-get install --no-install-recommends $(TEX)
 
 paper: .venv/ready tex
 	snakemake all
-	@command -v latexmk > /dev/null && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
+	@python -m ghost.report.tex && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
 	@echo "audit:  data/laptop/audit.html"
 
-test: .venv/ready tex
+test: .venv/ready .venv-docs/ready tex screens
+	codespell
 	ruff check
 	ruff format --check
 	snakefmt --check Snakefile workflow
@@ -24,17 +27,22 @@ test: .venv/ready tex
 	OMP_NUM_THREADS=1 pytest -n 2
 
 test-cluster: .venv/ready tex
-	pytest -m cluster -rs
+	pytest -m cluster
 
 test-groot: .venv/ready .venv-groot/ready
-	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot -rs tests/groot
+	CUDA_VISIBLE_DEVICES= .venv-groot/bin/python -m pytest -m groot tests/groot
+
+docs: .venv-docs/ready
+	$(PYTHON) docs/site_source.py site/source
+	.venv-docs/bin/zensical build --strict --clean
+	@echo "site: site/html/index.html"
 
 bench: .venv/ready tex
 	snakemake bench
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells \
-	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/ghost.pdf
+	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/ghost.pdf site
 
 # Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
 # for trainers and trackers that nothing here uses. So two pips can share the work.
@@ -57,11 +65,28 @@ GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),gro
 	@echo "$$PWD/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
 	@touch $@
 
-# TeX from Debian's packages, if it is missing and we may install it. Without it all but the PDF is built.
+# The generator of the documentation site, which nothing else uses.
+.venv-docs/ready: docs/requirements.txt
+	@$(PYTHON) -m venv .venv-docs || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
+	@.venv-docs/bin/$(PIP_INSTALL) -r docs/requirements.txt
+	@touch $@
+
+# $(call apt,what,packages): install packages of Debian's, if we may.
+apt = if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+        echo "installing $(1)"; \
+        said=$$(apt-get update -qq 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            -o DPkg::Lock::Timeout=300 --no-install-recommends $(2) 2>&1) \
+            || echo "$(1) could not be installed: $$(echo "$$said" | tail -n 1)"; \
+    fi
+
+# TeX, if it is missing. Without it all but the PDF is built.
 tex:
-	@command -v latexmk > /dev/null || { \
-	    if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	        echo "installing TeX (about two minutes)"; \
-	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEX) \
-	            > /dev/null 2>&1 || echo "TeX could not be installed"; \
-	    fi; }
+	@command -v latexmk > /dev/null || { $(call apt,TeX (about two minutes),$(TEX)); }
+	@command -v latexmk > /dev/null || PYTHONPATH=src $(PYTHON) -m ghost.report.tex \
+	    || echo "no TeX here: all but the PDF will be built; $(TEX_HINT), or a TeX Live in your home (docs/systems.md)"
+
+# What tests look at pages and simulated scenes with: a browser, and OpenGL without a GPU. Tests without them are
+# skipped, and named at the end. After tex, since only one apt-get can run at a time.
+screens: tex
+	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { $(call apt,chromium,chromium); }
+	@ls /usr/lib/*/libOSMesa.so.* > /dev/null 2>&1 || ls /usr/lib/*/libEGL.so.* > /dev/null 2>&1 || { $(call apt,OpenGL,$(OPENGL)); }

@@ -18,7 +18,7 @@ from ghost.study.parts import check_grain, parts_of, uses_gpu
 from ghost.files import canonical, sha256, tidy
 from ghost.report.headlines import metric_names
 from ghost.report.inventory import outputs
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 from ghost.runs.code import code_hash, imports
 
 min_version("9.0")
@@ -37,6 +37,7 @@ except GhostError as error:
     raise WorkflowError(str(error)) from None
 
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+APPTAINER = DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
 if scale.backbone == "groot" and not CONDA:
     try:
         GROOT_PYTHON = settings.find_groot_python(scale)
@@ -47,6 +48,13 @@ TEX = available()
 BUILT = {artefact.stage: artefact for artefact in buildable(tex=TEX)}
 OUTPUTS = outputs(scale, tex=TEX)
 LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in ("plot", "draw", "tabulate")}
+
+
+report: "workflow/report/workflow.rst"
+
+
+# With `--sdm apptainer` every job runs in this image: `apptainer build ghost.sif workflow/envs/ghost.def`.
+container: "ghost.sif"
 
 
 wildcard_constraints:
@@ -79,7 +87,7 @@ onstart:
         scale.remember()
         for folder in {scale.data, scale.data / "cells", scale.figures, scale.generated, scale.pdf.parent}:
             tidy(folder)
-    if workflow.local_exec and workflow.is_main_process and not CONDA:
+    if workflow.local_exec and workflow.is_main_process and not CONDA and not APPTAINER:
         warm.start()
 
 

@@ -36,6 +36,9 @@ SMOKE = ("--config", "scale=smoke")
 TOGETHER = (
     "tests/test_workflow.py",
     "tests/test_new_decoder.py",
+    "tests/test_ci.py",
+    "tests/test_catalogue.py",
+    "tests/test_commands.py",
     "tests/audit/test_bundle.py",
     "tests/audit/test_verify.py",
     "tests/audit/test_forgery.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ghost.claims.new_ledger import start_ledger
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 from ghost.study.builds import Config, load
 
 ARTICLE = Path(__file__).parent / "claims/made_up"

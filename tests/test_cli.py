@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from ghost import cli
@@ -25,6 +27,14 @@ def test_a_negative_number_is_a_question_not_an_option(monkeypatch, capsys, tmp_
         cli.main()
     assert stopped.value.code == 2
     assert "nowhere" in capsys.readouterr().err  # it got as far as the build
+
+
+def test_the_version_is_that_of_the_checkout_anywhere(monkeypatch, capsys, tmp_path, root):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["ghost", "--version"])
+    cli.main()
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    assert capsys.readouterr().out == f"ghost {version}\n"
 
 
 def test_a_list_is_printed(monkeypatch, capsys, root):

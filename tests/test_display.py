@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from ghost.runs.ending import why
 from snakemake_logger_plugin_ghost import LogHandler, workflow_error_text
 from snakemake_logger_plugin_ghost.jobs import TAIL_BYTES, Job, Run, duration, rough_duration, tail
+from snakemake_logger_plugin_ghost.lines import Lines
 
 # ---- the end of a log
 
@@ -196,6 +198,51 @@ def test_settings_choose_the_kind_of_display_on_a_terminal(settings, kind, monke
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     chosen = handler(stdout=False, show_failed_logs=False, **settings)
     assert (chosen.display is not None, chosen.default is not None) == (kind == "live", kind == "default")
+
+
+def test_every_tenth_job_is_a_line(capsys):
+    run = handler()
+    send(run, event=LogEvent.WORKFLOW_STARTED, created=time.time())
+    send(run, event=LogEvent.RUN_INFO, stats={"train": 30, "total": 30})
+    job = {"rule_name": "train", "wildcards": {}, "log": [], "threads": 1, "output": ["a"], "shellcmd": "true"}
+    for number in range(30):
+        for started in (number, number + 1) if number == 9 else (number,):
+            send(run, event=LogEvent.JOB_INFO, jobid=started, created=time.time(), **job)
+        send(run, event=LogEvent.JOB_FINISHED, job_id=number, created=time.time())
+    run.close()
+    first, second, closing = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"10 of 30 jobs done, 1 running, 19 left; 0\.\d s(, about 5 s left)?", first)
+    assert second.startswith("20 of 30 jobs done, 0 running, 10 left; ")
+    assert closing.startswith("30 of 30 jobs done in ")
+
+
+def test_a_line_when_it_is_due_also_while_no_job_ends():
+    said = []
+    lines = Lines(said.append, every_s=0.05)
+    run = run_of({"train": 3}, took_s=[("train", 2.0)])
+    lines.start(run)
+    until_s = time.monotonic() + 10
+    while len(said) < 2 and time.monotonic() < until_s:
+        time.sleep(0.01)
+    lines.stop()
+    assert len(said) >= 2
+    assert all(line.startswith("1 of 3 jobs done, 0 running, 2 left; ") for line in said)
+    time.sleep(0.1)
+    stopped = len(said)
+    time.sleep(0.15)
+    assert len(said) == stopped
+
+
+def test_a_tenth_job_puts_the_next_line_off():
+    said = []
+    lines = Lines(said.append, every_s=0.4)
+    run = run_of({"train": 30}, took_s=[("train", 2.0)] * 10)
+    lines.start(run)
+    time.sleep(0.25)
+    lines.on_job_done(run)
+    time.sleep(0.25)  # 0.5 s after the start, 0.25 s after the line
+    lines.stop()
+    assert len(said) == 1
 
 
 def test_quiet_leaves_only_errors(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import re
@@ -22,7 +23,7 @@ from ghost.decoders.contract import Batch
 from ghost.study import ARTEFACTS, EXPERIMENTS, builds
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = {page.relative_to(ROOT).as_posix(): page.read_text() for page in PAGES}
 ALL = "\n".join(TEXT.values())
 LABELS = {artefact.label for artefact in ARTEFACTS}
@@ -174,6 +175,28 @@ def test_its_symbols_exist():
         source = (ROOT / "src/ghost" / path).read_text()
         for name in re.findall(r"`(\w+)`", names):
             assert re.search(rf"\b{name}\b", source), name
+
+
+def templates() -> list[str]:
+    """Every text of the code, with `...` for what is filled in."""
+    found = []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "..." for part in node.values]
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return found
+
+
+def test_the_errors_that_are_explained_are_those_of_the_code():
+    known = templates()
+    heads = re.findall(r"^### `(.*)`$", TEXT["docs/errors.md"], re.M)
+    assert len(heads) > 20
+    for head in heads:
+        wanted = re.compile(".*".join(re.escape(part) for part in head.split("...")), re.DOTALL)
+        assert any(wanted.fullmatch(text) for text in known), head
 
 
 def test_the_decoder_of_the_guide_keeps_the_contract():

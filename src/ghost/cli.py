@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ghost.errors import exit_on_error
-from ghost.project.place import from_root
+from ghost.project.place import from_root, version
 
 if TYPE_CHECKING:
     from ghost.study.builds import Config
@@ -26,7 +26,7 @@ find things in it, check it and pack it. Start with
   ghost claims                                how the numbers compare with those that the article prints
   ghost annotate article.tex                  the article itself, with a verdict at every number
 
-Each command explains its options with --help."""
+Each command explains its options with --help; ghost --version prints the version."""
 
 
 def _config(scale: str) -> "Config":
@@ -373,6 +373,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 def main() -> None:
     asked = sys.argv[1:]
+    if asked == ["--version"]:
+        print(f"ghost {version()}")
+        return
     if asked in ([], ["audit"]):  # no question: explain the command
         asked.append("--help")
     options = (tyro.conf.FlagCreatePairsOff,)  # no --no-json beside --json

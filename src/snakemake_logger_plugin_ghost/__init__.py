@@ -1,8 +1,9 @@
 """The display of a run: `snakemake --logger ghost`, or `logger: ghost` in a profile.
 
-On a terminal it is live (`display.py`); elsewhere it prints only errors and one closing line. Dry runs and `--verbose`
-keep Snakemake's own output. Snakemake finds this package by its name and imports it at every start, so we import rich
-only when there is a terminal. Snakemake calls `emit` from a thread of its own.
+On a terminal it is live (`display.py`); elsewhere it prints errors, a line every minute and every tenth job
+(`lines.py`), and a closing line. Dry runs and `--verbose` keep Snakemake's own output. Snakemake finds this package by
+its name and imports it at every start, so we import rich only when there is a terminal. Snakemake calls `emit` from a
+thread of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from ghost.runs.ending import why
 from snakemake_logger_plugin_ghost.jobs import Job, Run, duration, tail
+from snakemake_logger_plugin_ghost.lines import Lines
 
 if TYPE_CHECKING:
     from snakemake_logger_plugin_ghost.display import Display
@@ -52,6 +54,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         self.failed_commands: list[str] = []  # what Snakemake said of them, until it names their jobs
         self.is_stopped = False
         self.display: Display | None = None
+        self.lines: Lines | None = None
         self.default: logging.Handler | None = None
         self.is_quiet = is_quiet_about(s.quiet or (), "progress")
         if s.dryrun or s.verbose or s.debug_dag:
@@ -61,7 +64,9 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
                 formatter=DefaultFormatter(s.quiet, s.show_failed_logs),
                 filter=DefaultFilter(s.quiet, s.debug_dag, s.verbose, s.dryrun, s.printshellcmds),
             )
-        elif sys.stderr.isatty() and not self.is_quiet:
+        elif not self.is_quiet and not sys.stderr.isatty():
+            self.lines = Lines(self.say)
+        elif not self.is_quiet:
             from snakemake_logger_plugin_ghost.display import Display
 
             self.display = Display(nocolor=s.nocolor)
@@ -80,6 +85,8 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
                 self.run.plan(fields["stats"])
                 if self.display:
                     self.display.start(self.run)
+                if self.lines:
+                    self.lines.start(self.run)
             case LogEvent.PROGRESS if self.run:
                 self.run.total = fields["total"]  # a checkpoint adds jobs to the plan
             case LogEvent.JOB_INFO if self.run:
@@ -110,6 +117,8 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         job = run.finish(job_id, now_s)
         if self.display and job and not job.is_target:
             self.say(f"done  {job.label}  {duration(now_s - job.start_s)}", "green")
+        if self.lines:
+            self.lines.on_job_done(run)
 
     def on_job_error(self, run: Run, fields: dict[str, Any]) -> None:
         """Say why a job failed. If the user stopped the run, this is the reason, and the logs are not shown."""
@@ -162,6 +171,8 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         self.run, self.before_run = None, []
         if self.display:
             self.display.stop()
+        if self.lines:
+            self.lines.stop()
         if not self.is_quiet and run is None:
             for text in before_run:
                 self.say(text)

@@ -9,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from snakemake_logger_plugin_ghost.jobs import Run, duration, rough_duration
+from snakemake_logger_plugin_ghost.jobs import Run, duration
 
 BAR_WIDTH = 20
 
@@ -42,7 +42,7 @@ class Display:
 
 def render(run: Run, now_s: float) -> RenderableType:
     running = dict(run.running)
-    progress = {job_id: found for job_id, job in running.items() if (found := job.progress())}
+    progress = run.progress()
     jobs = Table.grid(padding=(0, 2, 0, 0), expand=True)
     jobs.add_column(no_wrap=True)
     jobs.add_column(justify="right", no_wrap=True)
@@ -55,11 +55,6 @@ def render(run: Run, now_s: float) -> RenderableType:
             percent, text = progress[job_id]
             row += [ProgressBar(total=100, completed=percent, width=BAR_WIDTH), f"{percent}%", Text(text)]
         jobs.add_row(*row)
-    left_s = run.left_s(now_s, {job_id: percent for job_id, (percent, _) in progress.items()})
-    counts = [f"{run.done} of {run.total} jobs done", f"{len(running)} running"]
-    counts.append(f"{run.total - run.done - len(running) - len(run.failed)} left")
-    if run.failed:
-        counts.append(f"{len(run.failed)} failed")
-    times = duration(now_s - run.start_s) + (f", about {rough_duration(left_s)} left" if left_s else "")
-    summary = Text(f"{', '.join(counts)}; {times}", "bold", no_wrap=True, overflow="ellipsis")
+    line = run.summary(now_s, {job_id: percent for job_id, (percent, _) in progress.items()})
+    summary = Text(line, "bold", no_wrap=True, overflow="ellipsis")
     return Group(summary, jobs, "")  # the empty line takes the terminal's echo of Ctrl-C

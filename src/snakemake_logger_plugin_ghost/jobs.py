@@ -127,6 +127,20 @@ class Run:
         shared_s = sum(time_s * threads for time_s, threads in work) / self.cores
         return max(longest_s, shared_s) or None
 
+    def progress(self) -> dict[int, tuple[int, str]]:
+        """Percent and text of the running jobs whose logs show progress, by job id."""
+        return {job_id: found for job_id, job in dict(self.running).items() if (found := job.progress())}
+
+    def summary(self, now_s: float, percents: Mapping[int, int]) -> str:
+        """`12 of 40 jobs done, 2 running, 26 left; 3 min 10 s, about 8 min left`."""
+        counts = [f"{self.done} of {self.total} jobs done", f"{len(self.running)} running"]
+        counts.append(f"{self.total - self.done - len(self.running) - len(self.failed)} left")
+        if self.failed:
+            counts.append(f"{len(self.failed)} failed")
+        left_s = self.left_s(now_s, percents)
+        left = f", about {rough_duration(left_s)} left" if left_s else ""
+        return f"{', '.join(counts)}; {duration(now_s - self.start_s)}{left}"
+
     def closing_line(self, now_s: float) -> str:
         failed = f", {len(self.failed)} failed," if self.failed else ""
         return f"{self.done} of {self.total} jobs done{failed} in {duration(now_s - self.start_s)}"

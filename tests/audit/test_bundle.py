@@ -7,7 +7,6 @@ import json
 import zipfile
 
 import pytest
-import yaml
 
 from ghost.audit.bundle import bundle
 from ghost.study.builds import load
@@ -66,6 +65,11 @@ def test_the_root_and_its_descriptor(graph):
     assert {"@id": "https://w3id.org/ro/crate/1.1"} in graph["ro-crate-metadata.json"]["conformsTo"]
     root = graph["./"]
     assert {"name", "description", "datePublished", "license", "mainEntity", "conformsTo"} <= set(root)
+    assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
+    assert graph["data/smoke/paper/ghost.pdf"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
+    assert graph["paper/sentences.yaml"]["license"] == graph["data/smoke/paper/ghost.pdf"]["license"]
+    assert "license" not in graph["src/ghost/cli.py"]  # as the whole
+    assert {"LICENSE", "NOTICE", "paper/LICENSE"} <= graph.keys()
     for profile in root["conformsTo"]:
         assert graph[profile["@id"]]["@type"] == "CreativeWork"
     assert "https://w3id.org/ro/wfrun/provenance/0.5" in {profile["@id"] for profile in root["conformsTo"]}
@@ -126,10 +130,3 @@ def test_it_reaches_the_number(graph):
     assert makers == {"cvae, seed 42"}
     assert "data/smoke/runs/cvae/seed42/measured.csv" in used
     assert "data/smoke/runs/cvae/seed123/measured.csv" not in used  # the run of its own seed alone
-
-
-def test_the_citation_file_has_what_is_required(root):
-    citation = yaml.safe_load((root / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors", "version", "type"} <= set(citation)
-    assert citation["authors"]
-    assert all("name" in author or "family-names" in author for author in citation["authors"])

@@ -17,7 +17,7 @@ from ghost.claims.pdflatex import find_missing, lay_out, typeset
 from ghost.claims.tex import Article
 from ghost.errors import GhostError
 from ghost.report.appendix import anchor
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 from ghost.study.builds import load
 from made_up import made_up
 

@@ -16,7 +16,7 @@ from ghost.claims.tabular import tabulars
 from ghost.claims.tex import Article
 from ghost.claims.weave import weave
 from ghost.errors import GhostError
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 from ghost.study.builds import load
 from made_up import FIGURE, cell, made_up
 

@@ -6,7 +6,8 @@ import pytest
 
 from ghost.errors import GhostError
 from ghost.files import sha256
-from ghost.report.latexmk import available, cells_of
+from ghost.report.latexmk import cells_of
+from ghost.report.tex import available
 from ghost.steps.typeset import typeset
 
 pytestmark = pytest.mark.skipif(not available(), reason="no TeX")

@@ -27,7 +27,13 @@ rule plot:
     input:
         manifests=lambda wildcards: manifests(f"fig_{wildcards.label}"),
     output:
-        multiext(str(scale.figures / "{label}"), ".pdf", ".png", *([".pgf"] if TEX else [])),
+        multiext(str(scale.figures / "{label}"), ".pdf", *([".pgf"] if TEX else [])),
+        report(
+            scale.figures / "{label}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "fig:{label}"},
+        ),
     log:
         f"logs/{scale.scale}/plot/{{label}}.log",
     wildcard_constraints:
@@ -49,7 +55,13 @@ rule draw:
         source="paper/tikz/{label}.tikz",
         style="paper/ghost.sty",
     output:
-        multiext(str(scale.figures / "{label}"), ".pdf", ".png", ".pgf"),
+        multiext(str(scale.figures / "{label}"), ".pdf", ".pgf"),
+        report(
+            scale.figures / "{label}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "fig:{label}"},
+        ),
     log:
         f"logs/{scale.scale}/draw/{{label}}.log",
     wildcard_constraints:

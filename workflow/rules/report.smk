@@ -63,7 +63,12 @@ rule typeset:
         figures=expand(scale.figures / "{label}.pgf", label=LABELS["plot"] + LABELS["draw"]),
         tables=expand(scale.generated / "tab_{label}.tex", label=LABELS["tabulate"]),
     output:
-        pdf=scale.pdf,
+        pdf=report(
+            scale.pdf,
+            caption="../report/pdf.rst",
+            category="Report",
+            labels={"file": "the report"},
+        ),
     log:
         f"logs/{scale.scale}/typeset.log",
     conda:
@@ -85,7 +90,12 @@ rule notebook:
         features=scale.manifest("dual_arm_features"),
         trained=scale.manifest("ghost"),
     output:
-        page=scale.data / "notebooks/{notebook}.html",
+        page=report(
+            scale.data / "notebooks/{notebook}.html",
+            caption="../report/notebook.rst",
+            category="Report",
+            labels={"file": "{notebook}"},
+        ),
     log:
         f"logs/{scale.scale}/notebook/{{notebook}}.log",
     conda:
@@ -110,7 +120,12 @@ rule audit:
         page=["src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js"],
         figures=expand(scale.figures / "{label}.png", label=LABELS["plot"] + LABELS["draw"]),
     output:
-        page=scale.data / "audit.html",
+        page=report(
+            scale.data / "audit.html",
+            caption="../report/audit.rst",
+            category="Report",
+            labels={"file": "the audit page"},
+        ),
     log:
         f"logs/{scale.scale}/audit.log",
     conda:

@@ -19,8 +19,8 @@ from ghost.runs.records import MANIFEST
 from ghost.study.builds import Config
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
-CODE = ("Snakefile", "requirements.lock", "pyproject.toml", "CITATION.cff", "README.md")
-CODE_FOLDERS = (("src/ghost", "*.py"), ("workflow/rules", "*.smk"), ("paper", "*.yaml"))
+CODE = ("LICENSE", "NOTICE", "Snakefile", "requirements.lock", "pyproject.toml", "CITATION.cff", "README.md")
+CODE_FOLDERS = (("src/ghost", "*.py"), ("workflow/rules", "*.smk"), ("paper", "*.yaml"), ("paper", "LICENSE"))
 
 
 def bundle(config: Config, out: Path) -> str:

@@ -5,15 +5,14 @@ it is computed from. Files that the crate holds are data entities; larger ones t
 are named with their sha256.
 """
 
-import tomllib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from ghost.audit.build import Build
+from ghost.project.place import version
 from ghost.report.appendix import anchor, versus
-from ghost.runs.code import ROOT
 from ghost.runs.records import MANIFEST
 
 Entity = dict[str, Any]
@@ -30,6 +29,8 @@ CONTEXT = [
 ]
 WORKFLOW = "Snakefile"
 LANGUAGE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
+CODE_LICENCE = "https://spdx.org/licenses/Apache-2.0"
+TEXT_LICENCE = "https://spdx.org/licenses/CC-BY-4.0"  # of the report and its sources
 BIOSCHEMAS = "https://bioschemas.org/profiles"
 
 
@@ -44,7 +45,8 @@ def crate(build: Build, files: Mapping[str, str]) -> dict[str, Any]:
         return {"@id": identity}
 
     for name, digest in files.items():
-        add(name, "File", name=name, sha256=digest)
+        is_text = name == str(build.config.pdf) or name.startswith("paper/")
+        add(name, "File", name=name, sha256=digest, license={"@id": TEXT_LICENCE} if is_text else None)
     steps = {experiment.step for experiment in build.config.experiments} | {"summarize"}
     tools = {step: _tool(add, step) for step in sorted(steps)}
     runs = {run_id: _run(add, build, run_id, tools, files) for run_id in build.runs}
@@ -86,7 +88,8 @@ def _root(add: Any, build: Build, files: Mapping[str, str], actions: list[Entity
     for profile, name in PROFILES.items():
         add(profile, "CreativeWork", name=name, version=profile.rsplit("/", 1)[1])
     add("#contributors", "Organization", name="The Ghost pipeline contributors")
-    add("#license", "CreativeWork", name="All rights reserved by the contributors", description="See the repository.")
+    add(CODE_LICENCE, "CreativeWork", name="Apache License 2.0", identifier="Apache-2.0")
+    add(TEXT_LICENCE, "CreativeWork", name="Creative Commons Attribution 4.0 International", identifier="CC-BY-4.0")
     add(
         "ro-crate-metadata.json",
         "CreativeWork",
@@ -102,7 +105,7 @@ def _root(add: Any, build: Build, files: Mapping[str, str], actions: list[Entity
         name=f"Ghost Attractor Networks, reproduced ({build.config.scale})",
         description="Every number of the report, the runs behind it, and the report.",
         datePublished=date,
-        license={"@id": "#license"},
+        license={"@id": CODE_LICENCE},
         author={"@id": "#contributors"},
         conformsTo=[{"@id": profile} for profile in PROFILES],
         hasPart=[{"@id": name} for name in files],
@@ -112,7 +115,6 @@ def _root(add: Any, build: Build, files: Mapping[str, str], actions: list[Entity
 
 
 def _workflow(add: Any, tools: dict[str, Entity]) -> None:
-    version = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     add("#snakemake", "SoftwareApplication", name="Snakemake", url="https://snakemake.github.io")
     address = {"@id": "https://snakemake.readthedocs.io"}
     add(LANGUAGE, "ComputerLanguage", name="Snakemake", identifier=address, url=address)
@@ -123,7 +125,8 @@ def _workflow(add: Any, tools: dict[str, Entity]) -> None:
         WORKFLOW,
         ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
         name="Ghost: a paper pipeline in which every number answers for itself",
-        version=version,
+        version=version(),
+        license={"@id": CODE_LICENCE},
         programmingLanguage={"@id": LANGUAGE},
         conformsTo={"@id": f"{BIOSCHEMAS}/ComputationalWorkflow/1.0-RELEASE"},
         hasPart=list(tools.values()),

@@ -20,7 +20,7 @@ from PIL import Image
 
 from ghost.claims.tex import BEGIN, INPUT, Article, Edit
 from ghost.errors import GhostError, one_line
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 
 SECONDS = 60  # of the processor in one run, twice that by the clock
 MOST_BYTES = 500_000_000  # of a file that TeX writes

@@ -4,6 +4,7 @@
 """
 
 import os
+import tomllib
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -27,6 +28,12 @@ def find_root(folder: Path) -> Path:
             return place
     there = f"; there is one in {HOME}" if all((HOME / part).exists() for part in PARTS) else ""
     raise GhostError(f"{folder} is not in a checkout of this project: go to one{there}")
+
+
+def version() -> str:
+    """The version of the checkout that this file is in."""
+    project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["version"])
 
 
 def check(root: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,10 +9,7 @@ from pathlib import Path
 import pypdf
 
 from ghost.errors import GhostError
-
-
-def available() -> bool:
-    return shutil.which("latexmk") is not None and shutil.which("pdflatex") is not None
+from ghost.report.tex import available
 
 
 def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Path:

@@ -8,7 +8,7 @@ from ghost.audit.checks.runs import Listed, Runs, changed
 from ghost.files import confined, read_json
 from ghost.forms import NAME, SHA256
 from ghost.report.inventory import outputs, records
-from ghost.report.latexmk import available
+from ghost.report.tex import available
 from ghost.runs.records import MANIFEST, RECORD, UNITS
 
 

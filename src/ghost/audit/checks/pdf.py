@@ -14,7 +14,8 @@ from ghost.audit.checks.report import Report
 from ghost.errors import GhostError
 from ghost.report.appendix import anchor
 from ghost.report.cells import cell_lines
-from ghost.report.latexmk import available, cells_of
+from ghost.report.latexmk import cells_of
+from ghost.report.tex import available
 
 MARGIN = 0.5  # points: less than the margin that TeX leaves around a link
 # What the libraries raise on bytes that are no PDF, or one that lies about itself.

@@ -19,9 +19,9 @@ from ghost.errors import GhostError
 from ghost.files import canonical
 from ghost.report.cells import cell_lines, read_cells
 from ghost.report.headlines import metric_texts
-from ghost.report.latexmk import available
 from ghost.report.lint import lint
 from ghost.report.over_cells import OVER_CELLS, over_cells
+from ghost.report.tex import available
 from ghost.steps.collect import results_text
 from ghost.steps.macros import macros
 from ghost.steps.summarize import correct, summarize_cell
