@@ -25,9 +25,22 @@ ELSEWHERE = {
     r"ghost export .*": "tests/training/test_export.py::test_the_file_names_its_run",
     r"ghost film .*": "tests/libero/test_libero_film.py::test_a_recorded_episode",
     r"dvc repro( fig_\w+)?": "tests/test_workflow.py::test_dvc_repro_builds_one_figure_and_then_does_nothing",
-    r"dvc (push|pull|metrics|plots|exp) ?.*|git (add|commit|clone) .*|ghost restore|snakemake -n": (
-        "tests/project/test_restore.py::test_a_restored_clone_has_nothing_to_do_and_notices_an_edited_row"
+    r"dvc (push|pull|metrics|plots|exp) ?.*|git (add|commit|clone) .*|ghost (restore|keep)( .*)?|snakemake -n": (
+        "tests/project/test_restore.py::test_a_restored_clone_has_nothing_to_do_at_two_scales_and_notices_edits"
     ),
+    r"ghost pull .*|snakemake paper/generated/\w+.tex": (
+        "tests/project/test_restore.py::test_the_runs_of_one_table_are_enough_to_make_it"
+    ),
+    r"ghost annotate .*": (
+        "tests/claims/test_annotate.py::test_two_builds_give_the_same_bytes_and_leave_the_article_alone"
+    ),
+    r"ghost weave .*": "tests/claims/test_weave.py::test_numbers_and_figures_are_ours_and_the_best_is_bold",
+    r"ghost ledger .*": "tests/claims/test_new_ledger.py::test_a_started_ledger_can_be_checked_and_is_not_overwritten",
+    r"snakemake all --config scale=mylab( -n)?": "tests/groot/test_groot_workflow.py::test_from_features_to_a_table",
+    r"snakemake (--profile slurm )?all( -n)? --config scale=paper": (
+        "tests/test_profiles.py::test_the_plan_is_shown_where_there_is_no_slurm"
+    ),
+    r"snakemake all --set-scatter .*": "tests/test_workflow.py::test_work_divided_among_jobs_gives_the_same_bytes",
     r"make paper": "tests/project/test_place.py::test_a_path_that_cannot_work_is_named",
     r"make (test|test-cluster|test-groot)|\.ci/run.*": (
         "tests/test_ci.py::test_all_parts_run_in_order_or_the_one_that_is_named"

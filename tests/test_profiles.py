@@ -94,7 +94,7 @@ def test_the_plan_is_shown_where_there_is_no_slurm(tmp_path):
     path = f"{Path(sys.executable).parent}:{tools}"
     done = call(folder, "snakemake", "--profile", "slurm", "all", "-n", "--config", "scale=smoke", PATH=path)
     said = done.stdout + done.stderr
-    assert re.search(r"simulate +5", said)
+    assert re.search(r"simulate +6", said)
     assert re.search(r"train_part +\d{2}", said)  # one job a seed
     assert "mem_mb=32000" in said
     assert "gpu=1" in said

@@ -131,7 +131,7 @@ def test_the_equations_have_the_constants_of_the_code(says):
 
 
 def test_the_contraction_ratio_starts_low_rises_and_has_its_minimum_later(says):
-    says("switching_speed", "The contraction ratio starts at", "rises, and has its minimum of")
+    says("switching_speed", "The contraction ratio starts at", "rises until Euler step")
     ratio = run(switch_speed, "switch_speed", scan_resolution=0.05).arrays["ghost/ratio"]
     assert ratio[0] < ratio[1]
     assert ratio.argmin() > 1
