@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ghost.errors import exit_on_error
+from ghost.project.commands import SHARING, Scale, open_build
 from ghost.project.place import from_root, version
 
 if TYPE_CHECKING:
-    from ghost.study.builds import Config
+    pass
 
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]  # may be left out
 Article = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="the article's LaTeX; it is only read")]
-Scale = Annotated[str, tyro.conf.arg(help="the build, a file of config/: smoke, laptop, ...")]
 DESCRIPTION = """Commands for the Ghost pipeline. Snakemake makes the report (`make paper` on a laptop); these commands
 find things in it, check it and pack it. Start with
 
@@ -29,12 +29,6 @@ find things in it, check it and pack it. Start with
 Each command explains its options with --help; ghost --version prints the version."""
 
 
-def _config(scale: str) -> "Config":
-    from ghost.study.builds import opened  # commands import what they use, so that none waits for what others need
-
-    return opened(scale)
-
-
 def list_names(what: Name = "", filter: str = "", scale: Scale = "laptop") -> None:
     """List experiments, figures, tables, decoders and steps.
 
@@ -44,7 +38,7 @@ def list_names(what: Name = "", filter: str = "", scale: Scale = "laptop") -> No
     """
     from ghost.audit.listing import listing
 
-    print(listing(_config(scale), what, filter))
+    print(listing(open_build(scale), what, filter))
 
 
 def audit(
@@ -95,7 +89,7 @@ def audit(
     query = Query(run, seed, host, gpu, commit, file)
     verification = Verification(repair, signers or SIGNERS) if verify or repair else None
     text, code = answer(
-        _config(scale), cell, query, verification, full=full, rerun=rerun, sample=sample, diff=diff, json=json
+        open_build(scale), cell, query, verification, full=full, rerun=rerun, sample=sample, diff=diff, json=json
     )
     print(text)
     return code
@@ -127,7 +121,7 @@ def claims(
         if name not in VERDICTS:
             raise GhostError(f"no verdict {name!r}{did_you_mean(name, VERDICTS)}")
     ledger = read_ledger()
-    verdicts = judge(_config(scale), ledger)
+    verdicts = judge(open_build(scale), ledger)
     if json:
         chosen = [v for v in verdicts if not claim or v.claim.startswith(claim)]
         print(canonical([dataclasses.asdict(verdict) for verdict in chosen]))
@@ -148,7 +142,7 @@ def annotate(
     from ghost.claims.annotate import annotate as write_pdf
     from ghost.claims.ledger import LEDGER
 
-    print(write_pdf(_config(scale), article, ledger or LEDGER, out))
+    print(write_pdf(open_build(scale), article, ledger or LEDGER, out))
 
 
 def weave(
@@ -168,7 +162,7 @@ def weave(
     from ghost.claims.ledger import LEDGER
     from ghost.claims.weave import weave as write_folder
 
-    print(write_folder(_config(scale), article, ledger or LEDGER, out, numbers))
+    print(write_folder(open_build(scale), article, ledger or LEDGER, out, numbers))
 
 
 def ledger(article: Article, out: Path = Path("article_claims.yaml"), scale: Scale = "laptop") -> None:
@@ -179,7 +173,7 @@ def ledger(article: Article, out: Path = Path("article_claims.yaml"), scale: Sca
     """
     from ghost.claims.new_ledger import start_ledger
 
-    print(start_ledger(_config(scale), article, out))
+    print(start_ledger(open_build(scale), article, out))
 
 
 def lint(scale: Scale = "laptop") -> int:
@@ -187,7 +181,7 @@ def lint(scale: Scale = "laptop") -> int:
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
 
-    complaints = lint_folder(Path("paper"), read_cells(_config(scale).data / "cells.jsonl"))
+    complaints = lint_folder(Path("paper"), read_cells(open_build(scale).data / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
 
@@ -196,7 +190,7 @@ def ready(scale: Scale = "laptop") -> int:
     """List what keeps the report from being camera-ready; exit code 1 if anything does."""
     from ghost.report.readiness import blockers
 
-    found = blockers(_config(scale))
+    found = blockers(open_build(scale))
     print("\n".join([*found, f"{len(found)} in the way" if found else "camera-ready"]))
     return 1 if found else 0
 
@@ -205,7 +199,7 @@ def glance(scale: Scale = "laptop") -> None:
     """Write the results at a glance into README.md and a picture of the report's first pages beside them."""
     from ghost.report.glance import glance as write_glance
 
-    write_glance(_config(scale))
+    write_glance(open_build(scale))
 
 
 def seal(key: Path = Path("~/.ssh/id_ed25519"), scale: Scale = "laptop") -> int:
@@ -217,7 +211,7 @@ def seal(key: Path = Path("~/.ssh/id_ed25519"), scale: Scale = "laptop") -> int:
     from ghost.audit.seal import seal as sign
     from ghost.audit.verify import ALL, report, verify
 
-    config = _config(scale)
+    config = open_build(scale)
     problems = verify(config, [part for part in ALL if part != "seal"])
     print(report(problems) if problems else sign(config.inventory, key.expanduser()))
     return 1 if problems else 0
@@ -231,7 +225,7 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> Non
     """
     from ghost.audit.bundle import bundle as write_bundle
 
-    print(write_bundle(_config(scale), out))
+    print(write_bundle(open_build(scale), out))
 
 
 def plan(
@@ -253,7 +247,7 @@ def plan(
     from ghost.project.plan import plan as plan_artefact
     from ghost.project.prices import keep as keep_measurements
 
-    config = _config(scale)
+    config = open_build(scale)
     print(keep_measurements(config.data) if keep else plan_artefact(what, config, gpus=gpus, cores=cores))
 
 
@@ -293,78 +287,7 @@ def film(
     print(film_episode(manifest, task, trial, seed, out))
 
 
-def make(what: tyro.conf.Positional[str]) -> None:
-    """Make a figure, a table or the paper of the laptop build for DVC; a stage of dvc.yaml is this command.
-
-    Args:
-        what: fig:switch_speed, tab:lightweight, ... or `paper` for all.
-    """
-    from ghost.project.share import make as make_stage
-
-    make_stage(what)
-
-
-def keep(scale: Scale = "laptop") -> None:
-    """Give a build to DVC: its runs, features, checkpoints, cells and report, and what Snakemake knows about them."""
-    from ghost.project.share import keep as keep_build
-
-    print(keep_build(_config(scale)))
-
-
-def pull(what: tyro.conf.Positional[str], scale: Scale = "laptop") -> None:
-    """Pull only the runs behind a figure or table, and register them with Snakemake, which then redraws it.
-
-    Args:
-        what: fig:switch_speed, tab:lightweight, ...
-    """
-    from ghost.project.share import pull as pull_runs
-
-    print(pull_runs(what, _config(scale)))
-
-
-def restore(scale: Scale = "laptop") -> None:
-    """After `git clone` and `dvc pull`: verify all files and register them with Snakemake, so that nothing is rerun."""
-    from ghost.project.snapshots import restore as restore_build
-
-    print(restore_build(_config(scale)))
-
-
-def trial(what: tyro.conf.Positional[str]) -> None:
-    """Make a figure or table with the settings of params.yaml, in the build `trial`; `dvc exp run` calls this.
-
-    Args:
-        what: fig:switch_speed, tab:lightweight, ... or `nothing`.
-    """
-    from ghost.project.share import trial as make_trial
-
-    make_trial(what)
-
-
-def recipes() -> None:
-    """Write data/recipes.json: a hash of what each figure and table rests on; the first stage of dvc.yaml."""
-    from ghost.project.share import write_recipes
-
-    write_recipes()
-
-
-def dvc() -> None:
-    """Write dvc.yaml from the study: a stage for each figure and table, and one for the paper."""
-    from ghost.files import write_text
-    from ghost.project.dvc import stages_text
-
-    write_text(Path("dvc.yaml"), stages_text())
-
-
-def lock() -> None:
-    """Pin the installed packages: write requirements.lock, and the files for conda from it and from groot.lock."""
-    from ghost.project.lock import write_lock
-
-    envs = Path("workflow/envs")
-    write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
-
-
 NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, export, film)
-SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
     **{each.__name__: from_root(each) for each in (*NAMED, *SHARING)},

@@ -1,0 +1,90 @@
+"""The commands of `ghost` that DVC calls, or that share a build through it. They import what they need when called."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+if TYPE_CHECKING:
+    from ghost.study.builds import Config
+
+Scale = Annotated[str, tyro.conf.arg(help="the build, a file of config/: smoke, laptop, ...")]
+
+
+def open_build(scale: str) -> "Config":
+    from ghost.study.builds import opened  # commands import what they use, so that none waits for what others need
+
+    return opened(scale)
+
+
+def make(what: tyro.conf.Positional[str]) -> None:
+    """Make a figure, a table or the paper of the laptop build for DVC; a stage of dvc.yaml is this command.
+
+    Args:
+        what: fig:switch_speed, tab:lightweight, ... or `paper` for all.
+    """
+    from ghost.project.share import make as make_stage
+
+    make_stage(what)
+
+
+def keep(scale: Scale = "laptop") -> None:
+    """Give a build to DVC: its runs, features, checkpoints, cells and report, and what Snakemake knows about them."""
+    from ghost.project.share import keep as keep_build
+
+    print(keep_build(open_build(scale)))
+
+
+def pull(what: tyro.conf.Positional[str], scale: Scale = "laptop") -> None:
+    """Pull only the runs behind a figure or table, and register them with Snakemake, which then redraws it.
+
+    Args:
+        what: fig:switch_speed, tab:lightweight, ...
+    """
+    from ghost.project.share import pull as pull_runs
+
+    print(pull_runs(what, open_build(scale)))
+
+
+def restore(scale: Scale = "laptop") -> None:
+    """After `git clone` and `dvc pull`: verify all files and register them with Snakemake, so that nothing is rerun."""
+    from ghost.project.snapshots import restore as restore_build
+
+    print(restore_build(open_build(scale)))
+
+
+def trial(what: tyro.conf.Positional[str]) -> None:
+    """Make a figure or table with the settings of params.yaml, in the build `trial`; `dvc exp run` calls this.
+
+    Args:
+        what: fig:switch_speed, tab:lightweight, ... or `nothing`.
+    """
+    from ghost.project.share import trial as make_trial
+
+    make_trial(what)
+
+
+def recipes() -> None:
+    """Write data/recipes.json: a hash of what each figure and table rests on; the first stage of dvc.yaml."""
+    from ghost.project.share import write_recipes
+
+    write_recipes()
+
+
+def dvc() -> None:
+    """Write dvc.yaml from the study: a stage for each figure and table, and one for the paper."""
+    from ghost.files import write_text
+    from ghost.project.dvc import stages_text
+
+    write_text(Path("dvc.yaml"), stages_text())
+
+
+def lock() -> None:
+    """Pin the installed packages: write requirements.lock, and the files for conda from it and from groot.lock."""
+    from ghost.project.lock import write_lock
+
+    envs = Path("workflow/envs")
+    write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
+
+
+SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock)
