@@ -198,9 +198,9 @@ class TestClone:
         assert "not here" not in said
         assert planned(clone, ()) == set()
         assert "nothing to be done" in call(clone, "snakemake", "all").stderr
-        assert "nothing to be done" not in call(clone, "snakemake", "-n", *OF_MYLAB, *MYLAB).stderr
+        assert "Nothing to be done" not in call(clone, "snakemake", "-n", *OF_MYLAB, *MYLAB).stdout
         assert "files verified" in call(clone, "ghost", "restore", "--scale", "mylab").stdout
-        assert "nothing to be done" in call(clone, "snakemake", "-n", *OF_MYLAB, *MYLAB).stderr
+        assert "Nothing to be done" in call(clone, "snakemake", "-n", *OF_MYLAB, *MYLAB).stdout
         assert "up to date" in call(clone, "dvc", "status").stdout
         for name in ("laptop/runs/dual_arm_features", "laptop/cells.jsonl", "mylab/runs/mlp", "mylab/build.json"):
             shared = author[0] / "data" / name
