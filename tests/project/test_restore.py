@@ -69,6 +69,22 @@ def test_a_part_that_was_not_pulled_is_left_out(pulled, config):
     assert not METADATA.exists()
 
 
+def test_a_manifest_alone_is_known_and_runs_in_pieces_are_refused(pulled, config):
+    """A figure's runs rest on runs that were not pulled; of those Snakemake needs the manifest."""
+    part, extra = parts(config)["run_switch_speed"], [Path(TARGET).parent / "seed0" / name for name in ("a", "b")]
+    for path in extra:
+        write_text(path, path.name)
+    write_json(record_path(TARGET), dict.fromkeys(KEPT) | RECORD)
+    assert take(part, config) == 3
+    shutil.rmtree(METADATA)
+    extra[0].unlink()
+    with pytest.raises(GhostError, match="nothing restored: data/mylab/runs/switch_speed/seed0/a is missing"):
+        restore(config)
+    extra[1].unlink()
+    assert restore(config).startswith("1 files verified, 1 of them known to Snakemake again; ")
+    assert record_path(TARGET).exists()
+
+
 def test_a_file_without_a_record_is_not_kept(pulled, config):
     with pytest.raises(GhostError, match=f"Snakemake has no record of {TARGET}; run `snakemake {TARGET}` first"):
         take(parts(config)["run_switch_speed"], config)
