@@ -89,12 +89,12 @@ def pull(what: str, config: Config) -> str:
     """
     if not _kept(config).exists():
         raise GhostError(f"there is no {_kept(config)}: nobody has kept this build (`ghost keep`)")
-    known, names = parts(config), find_artefact(what).experiments
+    names = find_artefact(what).experiments
     if not names:
         raise GhostError(f"{what} rests on no runs: `snakemake {files(find_artefact(what), config)[0]}` makes it")
-    behind = [known[f"run_{name}"] for name in _needed(names, config)]
-    manifests = [path for part in behind for path in (*part.targets, str(snapshot_path(part, config)))]
-    _dvc("pull", "--quiet", *_paths([known[f"run_{name}"] for name in names], config), *manifests)
+    runs = [config.manifest(name).parent for name in names]
+    manifests = [config.manifest(name) for name in _needed(names, config)]
+    _dvc("pull", "--quiet", *map(str, (config.data / "snapshots", config.memory, *runs, *manifests)))
     return restore(opened(config.scale))
 
 
