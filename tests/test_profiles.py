@@ -96,5 +96,5 @@ def test_the_plan_is_shown_where_there_is_no_slurm(tmp_path):
     said = done.stdout + done.stderr
     assert re.search(r"simulate +6", said)
     assert re.search(r"train_part +\d{2}", said)  # one job a seed
-    assert "mem_mb=32000" in said
+    assert "mem_mb=12000" in said
     assert "gpu=1" in said

@@ -159,13 +159,18 @@ def price_all(jobs: list[Job], config: Config, grain: Grain) -> dict[Job, Cost]:
 
 
 def cost(job: Job, part: Part, config: Config, prices: Prices) -> Cost:
-    """A part's units, at the price of each; on the cores of the job where they share them."""
+    """A part's units, at the price of each; on the cores of the job where they share them.
+
+    A core of a CPU says little about a GPU: where it takes longer than the profile grants, the limit is the bound.
+    """
     noun, _ = units_of(config, job.wildcards[0])
     found = prices.price(job.wildcards[0])
     if found is None:
         return Cost(job.limit_s, LIMIT)
     units = ceil(part.units / job.cpus) if noun in PARALLEL else part.units
-    return Cost(START_S + units * found.unit_s, found.source)
+    wall_s = START_S + units * found.unit_s
+    slower = job.gpus and not found.on_gpu and wall_s > job.limit_s
+    return Cost(job.limit_s, LIMIT) if slower else Cost(wall_s, found.source)
 
 
 def lines(jobs: list[Job], costs: Mapping[Job, Cost]) -> list[str]:

@@ -10,7 +10,7 @@ The time of a unit is that of its processor, where it ran without a GPU: a busy 
 """
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +62,7 @@ class Measurement:
     units: int  # measured
     peak_memory_mb: float
     device: str
+    on_gpu: bool
     settings: Mapping[str, Any]
     reduced: Mapping[str, Any]  # what is smaller than in the paper, inherited
 
@@ -70,6 +71,7 @@ class Measurement:
 class Price:
     unit_s: float
     source: str  # where the number comes from, in words
+    on_gpu: bool = False  # it was measured on one
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Prices:
         builds = sorted((path.parent for path in self.root.glob("data/*/runs")), key=lambda b: b != self.config.data)
         listed = [each for build in builds for each in measurements(build)]
         kept = read_json(self.root / BENCH, [dict]) if (self.root / BENCH).is_file() else []
-        for measured in (*listed, *(Measurement(**each) for each in kept)):
+        known = sorted((Measurement(**each) for each in kept), key=lambda each: -each.unit_s)  # the longest first
+        for measured in (*listed, *known):
             found.setdefault(measured.experiment, []).append(measured)
         return found
 
@@ -95,11 +98,12 @@ class Prices:
         noun, _ = units_of(self.config, name)
         known = [measured for measured in self.known.get(name, ()) if measured.unit == noun]
         for strict, warning in ((True, ""), (False, OTHER_INPUTS)):
-            for measured in known:
-                ratio = self.ratio(name, measured, strict=strict)
-                if ratio is not None:
-                    scaled = "" if ratio == 1 else f", times {ratio:.3g} for its size"
-                    return Price(measured.unit_s * ratio, f"{measured.build} on {measured.device}{scaled}{warning}")
+            ratios = [(measured, self.ratio(name, measured, strict=strict)) for measured in known]
+            found = [(measured, ratio) for measured, ratio in ratios if ratio is not None]
+            if found:
+                seconds, how = _scaled(found)
+                first = found[0][0]
+                return Price(seconds, f"{first.build} on {first.device}{how}{warning}", first.on_gpu)
         return None
 
     def ratio(self, name: str, measured: Measurement, *, strict: bool = True) -> float | None:
@@ -157,18 +161,39 @@ def measurements(build: Path) -> Iterator[Measurement]:
             len(times or records),
             max(record["peak_memory_mb"] for _, record in records),
             record["gpus"][0]["model"] if record["gpus"] else record["cpu"],
+            bool(record["gpus"]),
             record["settings"],
             record["reduced"],
         )
 
 
 def keep(build: Path, bench: Path = BENCH) -> str:
-    """Put the measurements of a build into data/bench/units.json, in place of older ones of the same experiments."""
-    new = {each.experiment: asdict(each) for each in measurements(build)}
-    old = {each["experiment"]: each for each in read_json(bench, [dict])} if bench.is_file() else {}
+    """Put the measurements of a build into data/bench/units.json, in place of those of the same settings."""
+    new = {_key(entry): entry for entry in map(asdict, measurements(build))}
+    old = {_key(entry): entry for entry in read_json(bench, [dict])} if bench.is_file() else {}
     lines = [canonical(entry) for _, entry in sorted((old | new).items())]
     write_text(bench, "[\n" + ",\n".join(lines) + "\n]\n")
     return f"{bench}: {len(new)} experiments of {build}, {len(lines)} in all"
+
+
+def _scaled(found: Sequence[tuple[Measurement, float]]) -> tuple[float, str]:
+    """Seconds of a unit here, and how they come about.
+
+    Two measurements of different amounts give the time that each begins with, and the rest is proportional. From one
+    alone, all of it is scaled, the beginning too: an upper bound where little was measured.
+    """
+    measured, ratio = found[0]
+    if ratio == 1:
+        return measured.unit_s, ""
+    for other, other_ratio in found[1:]:
+        slope = (measured.unit_s - other.unit_s) / (1 / ratio - 1 / other_ratio) if ratio != other_ratio else 0.0
+        if slope > 0 and measured.device == other.device:
+            return measured.unit_s + slope * (1 - 1 / ratio), f", from two sizes, the larger times {ratio:.3g}"
+    return measured.unit_s * ratio, f", times {ratio:.3g} for its size"
+
+
+def _key(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return entry["experiment"], canonical([entry["build"], entry["settings"], entry["reduced"]])
 
 
 def _time(entry: Mapping[str, Any]) -> float:
