@@ -7,6 +7,9 @@ import re
 import shutil
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import yaml
@@ -161,11 +164,18 @@ def test_the_report_of_the_laptop_is_untouched(project):
     assert (project / DATA / "paper/ghost.pdf").exists() == (shutil.which("latexmk") is not None)
 
 
+@contextmanager
+def changed_in_place(path: Path) -> Iterator[None]:
+    before = path.read_bytes()
+    path.write_bytes(before + b"\0")
+    yield
+    path.write_bytes(before)
+
+
 def test_a_file_that_is_changed_in_place_reruns_what_depends_on_it(project):
-    table = next((project / DEMOS).rglob("data/**/*.parquet"))
-    before = table.read_bytes()
-    table.write_bytes(before + b"\0")
-    jobs = planned(project, *configuration())
+    with changed_in_place(next((project / DEMOS).rglob("data/**/*.parquet"))):
+        jobs = planned(project, *configuration())
+        verified = call(project, "ghost", "audit", "--verify", *LAB, check=False)
     assert jobs["make_demos"] == {"dual_arm"}
     assert {
         "finetune",
@@ -180,19 +190,14 @@ def test_a_file_that_is_changed_in_place_reruns_what_depends_on_it(project):
     assert {"mlp", "ghost", "dual_cups"} <= jobs["train"]
     others = ("libero", "ml10", "ml45", "dark_room")
     assert not [name for name in jobs["train"] | jobs["evaluate"] if name.startswith(others)]
-    verified = call(project, "ghost", "audit", "--verify", *LAB, check=False)
     said = f"is stale: the content of dual_arm.path, {DEMOS}, has changed since"
     assert verified.returncode == 1
     assert verified.stdout.splitlines()[:-1] == [f"inputs   {DATA}/runs/dual_arm/seed0/run.json: {said}"]
-    table.write_bytes(before)
-    assert planned(project, *configuration()) == {}
-    weights = project / CHECKPOINT / "model.safetensors"
-    before = weights.read_bytes()
-    weights.write_bytes(before + b"\0")
-    jobs = planned(project, *configuration())
+    with changed_in_place(project / CHECKPOINT / "model.safetensors"):
+        jobs = planned(project, *configuration())
     assert "make_demos" not in jobs
     assert jobs["finetune"] == {"dit"}
-    weights.write_bytes(before)
+    assert planned(project, *configuration()) == {}
 
 
 def test_a_missing_environment_or_folder_is_one_line(project):
