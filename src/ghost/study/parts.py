@@ -67,12 +67,13 @@ def parts_of(config: Config, name: str, grain: Grain) -> tuple[Part, ...]:
 def uses_gpu(config: Config, name: str) -> bool:
     """Whether the code of an experiment runs on a GPU where there is one, and gains by it.
 
-    Stand-ins, simulations and agents run on the CPU, and so do tests of small decoders; the diffusion transformer is
-    large, and latencies are to be those of the device that a policy acts with.
+    Stand-ins, simulations and agents run on the CPU, timed or not, and so do tests of small decoders; the diffusion
+    transformer is large, and latencies are to be those of the device that a policy acts with.
     """
     experiment = config.experiment(name)
     large = experiment.step == "evaluate" and "ghost.decoders.dit" in experiment.uses
-    return experiment.step in ("train", "finetune") or config.in_groot(name) or experiment.timed or large
+    timed = experiment.timed and experiment.step != "simulate"
+    return experiment.step in ("train", "finetune") or config.in_groot(name) or timed or large
 
 
 def _name(group: tuple[int, ...]) -> str:
