@@ -9,7 +9,7 @@ WORKDIR /ghost
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 
 COPY Makefile requirements.lock workflow/envs/image.sh /opt/build/
-# For machines without a GPU: --build-arg PIP_EXTRA_INDEX_URL=${{ vars.PIP_EXTRA_INDEX_URL }}
+# For machines without a GPU: PyTorch's index of CPU builds, with --build-arg PIP_EXTRA_INDEX_URL=...
 ARG PIP_EXTRA_INDEX_URL=
 RUN bash /opt/build/image.sh /opt/build
 

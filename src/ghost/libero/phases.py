@@ -1,8 +1,8 @@
 """The sub-phases of a demonstration, from its recording alone: where the hand is, how far it is open, its commands.
 
 Public demonstrations of LIBERO record no phases. The article's eight are "inferred", and it does not say how. This rule
-is ours. A *grip* is a stretch of time in which the hand is told to close and holds something (its fingers stay apart),
-or moves while it is shut, as when it pushes a drawer. Of each grip
+is ours. A *grip* is a stretch of time in which the commands close the hand, and it holds something (its fingers stay
+apart) or moves while it is shut, as when it pushes a drawer. Of each grip
 
     reach    from the end of the last grip until the hand closes; of a shut hand, until it moves straight to the end
     grasp    until the hand moves away with what it holds

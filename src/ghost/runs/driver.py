@@ -13,15 +13,12 @@ The job without `--done` then finds what the parts have done (`ghost.study.parts
 """
 
 import csv
-import importlib
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 import tyro
 
@@ -29,77 +26,16 @@ from ghost.data.results import MEASURED, Outcome, read_measured, write_outcome
 from ghost.errors import GhostError, exit_on_error
 from ghost.files import confined, hashes, link, read_json, sha256, tidy, write_json, write_text
 from ghost.runs.circumstances import circumstances
-from ghost.runs.code import ROOT, code_hash, file_hash, module_path, sources
+from ghost.runs.code import ROOT, code_hash, file_hash, sources
 from ghost.runs.environment import lock_sha256
-from ghost.runs.marks import StandIn, marks
-from ghost.runs.outside import Place
+from ghost.runs.job import Job as Job
+from ghost.runs.marks import marks
 from ghost.runs.progress import Progress
-from ghost.runs.records import LOCK, RECORD, UNITS, Run, check_record, digest, identity, open_runs
-from ghost.runs.settings import read_settings
+from ghost.runs.records import LOCK, RECORD, UNITS, Run, check_record, digest, identity
 from ghost.runs.units import ENTRY, Kept, Made, Store, address_of, run_all, workers
 
 UNIT = ("unit", "address", "start", "wall_s")  # when each unit of a run was done
 DERIVED = ("run_id", "stand_ins", "reduced", "outputs", "sha256")  # fields of a record that follow from others
-DECLARED = (
-    *("name", "step", "module", "modules", "scale", "settings", "places", "seeds", "needs", "reduced", "stand_ins"),
-)
-
-
-@dataclass(frozen=True)
-class Job:
-    """An experiment at some scale, ready to run."""
-
-    name: str
-    step: str
-    module: ModuleType
-    modules: list[str]  # entry modules of its code
-    scale: str
-    settings: Mapping[str, Any]
-    places: Mapping[str, Place]  # folders from outside that it reads, by the setting that names each
-    seeds: list[int]
-    reduced: Mapping[str, Any]  # settings that are smaller than the paper's
-    stand_ins: list[StandIn]
-    needs: Sequence[list[Run]]  # the runs of each experiment that it needs, in the order of the study
-    reads: tuple[Path, ...]  # files of the repository that it reads
-    folder: Path  # of its runs
-
-    @classmethod
-    def open(cls, experiment: str, out: Path, needs: Sequence[Path], reads: Sequence[Path]) -> Self:
-        try:
-            given = json.loads(experiment)
-        except json.JSONDecodeError as error:
-            raise GhostError(f"--experiment is not JSON: {error}") from None
-        missing = [key for key in DECLARED if key not in given] if isinstance(given, dict) else list(DECLARED)
-        if missing:
-            raise GhostError(f"--experiment lacks {', '.join(missing)}; `snakemake -n -p` shows a whole one")
-        if module_path(given["module"]) is None:
-            raise GhostError(f"--experiment: {given['module']!r} is not a module of this project")
-        if len(given["needs"]) != len(needs):
-            raise GhostError(f"{given['name']} needs {len(given['needs'])} manifests, --needs names {len(needs)}")
-        given |= {
-            "module": importlib.import_module(given["module"]),
-            "needs": [open_runs(path) for path in needs],
-            "stand_ins": [StandIn(**each) for each in given["stand_ins"]],
-            "places": {name: Place(each["folder"], tuple(each["files"])) for name, each in given["places"].items()},
-        }
-        return cls(**{key: given[key] for key in DECLARED}, reads=tuple(reads), folder=out.parent)
-
-    @property
-    def store(self) -> Store:
-        """The units of the build; a run outside of a build has units of its own."""
-        build = self.folder.parent.parent if self.folder.parent.name == "runs" else self.folder
-        return Store(build / "units")
-
-    def read(self, *kinds: Callable[..., Any]) -> list[Any]:
-        """The settings as dataclasses, which check them; several share one flat list."""
-        return read_settings(self.name, self.settings, *kinds)
-
-    def only_run(self, number: int) -> Run:
-        """The run of a needed experiment that has one run, such as a data set or a feature cache."""
-        if number >= len(self.needs) or len(self.needs[number]) != 1:
-            there = len(self.needs[number]) if number < len(self.needs) else 0
-            raise GhostError(f"{self.name}: need number {number + 1} must have one run, it has {there}")
-        return self.needs[number][0]
 
 
 @dataclass(frozen=True)
