@@ -20,6 +20,7 @@ from ghost.audit.lookup import NO_METRIC, explain
 from ghost.audit.verify import verify
 from ghost.errors import GhostError
 from ghost.files import hashes, read_json, write_json
+from ghost.report.over_cells import OVER_CELLS
 from ghost.study.builds import load
 
 pytestmark = pytest.mark.slow
@@ -230,4 +231,5 @@ def test_every_cell_can_be_explained(config):
     for cell in build.cells.values():
         text = explain(build, cell)
         assert text.startswith(f"cell       {cell['id']}\n")
-        assert cell["estimator"] in NO_METRIC or "\ncomputed   src/ghost/" in text
+        follows = cell["estimator"] in OVER_CELLS and f"\nof         {cell['id'].partition('/')[0]}/" in text
+        assert cell["estimator"] in NO_METRIC or follows or "\ncomputed   src/ghost/" in text
