@@ -157,7 +157,19 @@ def test_a_frame_shows_labels_and_logs_as_they_are(tmp_path):
 def handler(**settings):
     """A handler as Snakemake makes it; `send` gives it a record."""
     defaults = dict.fromkeys(("nocolor", "printshellcmds", "dryrun", "verbose", "debug_dag"), False)
-    return LogHandler(SimpleNamespace(**{**defaults, "quiet": None, **settings}), None)
+    HANDLERS.append(LogHandler(SimpleNamespace(**{**defaults, "quiet": None, **settings}), None))
+    return HANDLERS[-1]
+
+
+HANDLERS: list[LogHandler] = []
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """No handler speaks on when its test has ended."""
+    yield
+    while HANDLERS:
+        HANDLERS.pop().close()
 
 
 def send(handler, msg="", level=logging.INFO, **fields):
