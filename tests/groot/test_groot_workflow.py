@@ -139,7 +139,7 @@ def test_every_question_is_answered_about_the_build_as_it_was_made(project, tmp_
     assert "dit: finetune" in cell
     assert re.search(r"packages +numpy .*python 3.11.*torch 2", cell)
     assert call(project, "ghost", "audit", "--verify", *LAB).stdout.startswith("consistent")
-    judged = json.loads(call(project, "ghost", "claims", "tab:lightweight/", "--json", *LAB).stdout)
+    judged = json.loads(call(project, "ghost", "claims", "tab:lightweight/", "--json", *LAB, check=False).stdout)
     assert "not comparable" in {verdict["verdict"] for verdict in judged}
     said = call(project, "ghost", "bundle", "--out", str(tmp_path / "lab.zip"), *LAB).stdout
     assert re.search(r"\d+ files, \d+ cells, \d+ runs", said)
