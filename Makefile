@@ -89,4 +89,4 @@ tex:
 # skipped, and named at the end. After tex, since only one apt-get can run at a time.
 screens: tex
 	@command -v chromium > /dev/null || command -v google-chrome > /dev/null || { $(call apt,chromium,chromium); }
-	@ls /usr/lib/*/libOSMesa.so.* > /dev/null 2>&1 || ls /usr/lib/*/libEGL.so.* > /dev/null 2>&1 || { $(call apt,OpenGL,$(OPENGL)); }
+	@ls /usr/lib/*/libOSMesa.so.* /usr/lib/*/libEGL.so.* > /dev/null 2>&1 || { $(call apt,OpenGL,$(OPENGL)); }
