@@ -6,6 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
@@ -20,8 +21,10 @@ from ghost.report.headlines import metric_names
 from ghost.report.inventory import outputs
 from ghost.report.tex import available
 from ghost.runs.code import code_hash, imports
+from ghost.runs.ending import mend_graceful_exit
 
 min_version("9.0")
+mend_graceful_exit(JobScheduler)
 
 # Rules call `python`: the one that runs Snakemake, also when its environment is not activated, or with `--sdm conda`
 # that of environment.yml, which has all but our own package.

@@ -80,13 +80,18 @@ class Build:
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in sorted(files)}
 
     def left(self) -> list[str]:
-        """Temporary files and folders, but for the empty folder of each killed Snakemake, which is not ours."""
+        """Temporary files and folders, but for what is Snakemake's: an empty folder for each time that it was killed,
+        and the files of its solver where it was killed while it chose jobs."""
         found = [*(self.folder / DATA).rglob(".*"), *self.temporary.iterdir()]
-        return [str(path) for path in found if not (path.name.startswith("snakemake") and not any(path.iterdir()))]
+        return [str(path) for path in found if not is_of_snakemake(path)]
 
     def clean(self) -> None:
         shutil.rmtree(self.folder / DATA)
         shutil.rmtree(self.folder / ".snakemake/metadata")
+
+
+def is_of_snakemake(path: Path) -> bool:
+    return "-pulp." in path.name or (path.name.startswith("snakemake") and not any(path.iterdir()))
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:

@@ -1,6 +1,8 @@
-"""How a process ended: the signal behind an exit code, and what this signal usually means."""
+"""How a process ended: the signal behind an exit code, and what this signal usually means; and how Snakemake ends."""
 
 import signal
+import threading
+from typing import Any
 
 MEANING = {
     "SIGKILL": "the kernel or the cluster ended it, most often because memory ran out",
@@ -27,3 +29,17 @@ def why(code: int) -> str:
     """A sentence about the signal that ended a step; "" when it ended by itself."""
     name = signal_of(code)
     return f"{name} ended this step: {MEANING.get(name, 'an unusual signal')}" if name else ""
+
+
+def mend_graceful_exit(scheduler: Any) -> None:
+    """Let Snakemake end when it is asked to (SIGTERM).
+
+    Its handler takes a lock. The main thread, which the signal interrupts, may hold this lock: it does while it chooses
+    the next jobs. Then the handler would wait for the thread that waits for the handler. Another thread can wait.
+    """
+    take = scheduler.exit_gracefully
+
+    def exit_gracefully(self: Any, *signal_and_frame: Any) -> None:
+        threading.Thread(target=take, args=(self, *signal_and_frame), daemon=True).start()
+
+    scheduler.exit_gracefully = exit_gracefully
