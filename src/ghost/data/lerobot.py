@@ -22,11 +22,13 @@ import pyarrow as pa
 from ghost.data.lerobot_frames import decode_pictures, decode_video, is_picture
 from ghost.data.lerobot_meta import read_info, read_meta, read_modality, read_parquet
 from ghost.errors import GhostError, did_you_mean, one_line
-from ghost.files import confined
+from ghost.files import confined, read_json
 from ghost.forms import has_form
 
 STATE, ACTION = "observation.state", "action"
 LIMITS = "meta/normalisation.json"
+ENDS = {"min": [float], "max": [float]}  # the raw values of -1 and 1, by dimension
+RAW = {"state": ENDS, "action": ENDS}
 LONGEST_S = 10**6  # of a video
 CHUNK = 1000  # files per folder, as in LeRobot
 CAMERAS = ("video", "image")  # dtypes of their features
@@ -181,6 +183,10 @@ class LeRobotDataset:
                 f"{self.folder} has no {LIMITS}: its states and actions are raw, but GR00T needs normalised ones"
             )
         return path
+
+    def limits(self) -> dict[str, Any] | None:
+        """What meta/normalisation.json holds; None where states and actions are raw."""
+        return read_json(self.folder / LIMITS, RAW) if (self.folder / LIMITS).is_file() else None
 
     def data_file(self, index: int) -> Path:
         return self._file("data_path", "data", self._meta(index))

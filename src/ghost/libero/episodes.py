@@ -155,7 +155,7 @@ def play(
             chunk = []
         if not chunk:
             told = trial.told if steps < trial.switch_at else trial.task
-            actions, phase = policy.plan(env.look(), TASKS[told].instruction, env.render)
+            actions, phase = policy.plan(policy.senses.sense(env), TASKS[told].instruction)
             chunk = list(actions[: settings.execute])
             phases.append(phase)
         watch(env)

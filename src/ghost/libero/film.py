@@ -16,8 +16,9 @@ from ghost.errors import GhostError
 from ghost.files import confined
 from ghost.libero.assets import find_assets
 from ghost.libero.demos import FPS
-from ghost.libero.environment import CAMERAS, Environment
+from ghost.libero.environment import Environment
 from ghost.libero.episodes import Settings, play, trials
+from ghost.libero.tasks import CAMERAS
 from ghost.runs.records import MANIFEST, Run, open_runs
 from ghost.runs.settings import read_settings
 from ghost.steps.rollout import load_policy

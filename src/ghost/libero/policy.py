@@ -12,31 +12,29 @@ import torch
 
 from ghost.backbones import Observations
 from ghost.data.features import Encoded
-from ghost.data.lerobot import STATE
 from ghost.decoders.contract import Batch
-from ghost.libero.environment import CAMERAS
-from ghost.libero.tasks import Look
+from ghost.libero.sensing import Raw, Senses
 
 Encode = Callable[[Observations], Encoded]
-Render = Callable[[str], np.ndarray]  # camera -> image
 
 
 class Policy:
     """Decoders of one kind, what their backbone makes of an observation, and their memory since the last `start`."""
 
-    def __init__(self, decoders: Sequence[Any], encode: Encode) -> None:
-        self.decoders, self.encode = decoders, encode
+    def __init__(self, decoders: Sequence[Any], encode: Encode, senses: Senses) -> None:
+        self.decoders, self.encode, self.senses = decoders, encode, senses
         self.sizes = decoders[0].sizes
 
     def start(self, seed: int) -> None:
         """Forget: an episode begins."""
+        self.seed, self.plans = seed, 0
         self.memories: list[torch.Tensor | None] = [None] * len(self.decoders)
         self.generator = torch.Generator().manual_seed(seed)
 
     @torch.no_grad()
-    def plan(self, look: Look, instruction: str, render: Render) -> tuple[np.ndarray, int]:
-        """An action chunk [H, 7] and the sub-phase, -1 where none is inferred. `render` is for backbones that see."""
-        batch = self._observe(look, instruction, render)
+    def plan(self, raw: Raw, instruction: str) -> tuple[np.ndarray, int]:
+        """A chunk [H, 7] of actions for the simulation, and the sub-phase, -1 where none is inferred."""
+        batch = self._observe(raw, instruction)
         actions, phases = [], []
         for number, decoder in enumerate(self.decoders):
             if not hasattr(decoder, "plan"):
@@ -47,25 +45,15 @@ class Policy:
             actions.append(plan.action[0])
             phases.append(plan.phase_logits[0].softmax(dim=-1))
         phase = int(torch.stack(phases).mean(dim=0).argmax()) if phases else -1
-        return torch.stack(actions).mean(dim=0).numpy().astype(np.float64), phase
+        return self.senses.command(torch.stack(actions).mean(dim=0).numpy()), phase
 
-    def _observe(self, look: Look, instruction: str, render: Render) -> Batch:
-        seen = look.columns()
-        state = np.zeros(self.sizes.d_state, np.float32)
-        state[: len(seen[STATE])] = seen[STATE]
-        scene = {name: value[None] for name, value in seen.items() if name != STATE}
-        observations = Observations(
-            instructions=(instruction,),
-            columns=scene,
-            frames=lambda name: render(name.split(".")[-1])[None],
-            cameras=tuple(f"observation.images.{name}" for name in CAMERAS),
-            state=state[None],
-            step=np.zeros((1, 2), np.int64),
-        )
-        tokens = self.encode(observations).tokens
+    def _observe(self, raw: Raw, instruction: str) -> Batch:
+        seen = self.senses.observations([raw], [instruction], np.array([[self.seed, self.plans]]))
+        self.plans += 1
+        tokens = self.encode(seen).tokens
         return Batch(
             torch.from_numpy(tokens.astype(np.float32)),
-            torch.from_numpy(state)[None],
+            torch.from_numpy(seen.state),
             torch.zeros(1, self.sizes.horizon, self.sizes.d_action),
             torch.ones(self.sizes.d_action, dtype=torch.bool),
             torch.zeros(1, dtype=torch.int64),

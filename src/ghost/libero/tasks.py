@@ -32,6 +32,7 @@ THINGS = {
     "door": "microwave_1_microdoorroot",
 }
 ROWS = {name: row for row, name in enumerate(THINGS)}  # of `Look.things`
+CAMERAS = ("agentview", "robot0_eye_in_hand")  # of the simulation
 JOINTS = ("flat_stove_1_button", "white_cabinet_1_bottom_level", "microwave_1_microjoint")
 
 

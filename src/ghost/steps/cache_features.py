@@ -94,6 +94,9 @@ def join(
         "samples_per_shard": per_shard,
         "shards": sorted(hashes),
         "starts": dataset.starts(),
+        "cameras": list(dataset.cameras),
+        "convention": dataset.info.get("convention", ""),
+        "normalisation": dataset.limits(),
     }
     write_json(folder / INDEX, index)
     return samples.outcome((INDEX, *sorted(hashes)), hashes)

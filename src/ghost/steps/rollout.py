@@ -26,6 +26,7 @@ from ghost.files import write_text
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.episodes import Episode, Settings, Trial, measured_of, play, refuse_equal_trials, trials
 from ghost.libero.policy import Policy
+from ghost.libero.sensing import Senses
 from ghost.runs.code import module_path
 from ghost.runs.driver import Job, Plan, Split, Unit, main, paired
 from ghost.runs.records import Run
@@ -84,7 +85,7 @@ def load_policy(backbone: str, features: Run, trained: tuple[Run, ...]) -> Polic
     own = {field.name: made[field.name] for field in fields(module.Settings) if field.name in made}
     (settings,) = read_settings(features.name, own, module.Settings)
     decoders = [load_decoder(run) for run in trained]
-    return Policy(decoders, module.start(settings, decoders[0].sizes, []).encode)
+    return Policy(decoders, module.start(settings, decoders[0].sizes, []).encode, Senses.of(features))
 
 
 def join(folder: Path, made: list[Kept]) -> Outcome:
