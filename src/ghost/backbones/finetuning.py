@@ -76,6 +76,16 @@ class FineTuning:
             )
 
 
+@dataclass(frozen=True)
+class Flow:
+    """Of a checkpoint that takes its weights from another one."""
+
+    euler_steps: int
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "euler_steps")
+
+
 def save(model: Groot, processor: Path, folder: Path) -> tuple[str, ...]:
     """Write weights, configuration and processor into one folder. Returns their names below the run's folder."""
     shutil.rmtree(folder, ignore_errors=True)
