@@ -10,7 +10,7 @@ from ghost.errors import GhostError
 from ghost.libero import episodes as libero_episodes
 from ghost.libero.conventions import find_convention
 from ghost.libero.episodes import Episode, Settings, Trial, measured_of, trials
-from ghost.libero.policy import Policy
+from ghost.libero.policy import Planned
 from ghost.libero.sensing import Senses
 from ghost.libero.tasks import Look
 from ghost.runs.driver import execute
@@ -150,7 +150,7 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_for_just_so_many_steps(monk
     """A policy whose actions tell what it was told last, in an environment that never ends and notes what is done."""
     executed, plans = [], []
 
-    class Telling(Policy):
+    class Telling:
         def __init__(self):
             self.senses = Senses(find_convention("ghost"), (), 64)
 
@@ -159,7 +159,7 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_for_just_so_many_steps(monk
 
         def plan(self, raw, instruction):
             plans.append(len(executed))
-            return np.full((16, 7), float("soup" in instruction)), 0
+            return Planned(np.full((16, 7), float("soup" in instruction)), 0)
 
     class Endless:
         start = "somewhere"

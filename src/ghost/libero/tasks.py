@@ -99,6 +99,12 @@ TASKS = (
 )
 
 
+def trial_seeds(env_seed: int, task: int, trial: int) -> tuple[int, int]:
+    """Of the reset and of the policy, in a trial."""
+    reset, policy = np.random.SeedSequence([env_seed, task, trial]).generate_state(2).tolist()
+    return reset, policy
+
+
 @dataclass(frozen=True)
 class Look:
     """What is seen at one time step. A thing that is not in the scene has only zeros."""

@@ -41,7 +41,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 }
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
-SIMULATION = {"max_steps": 520, "execute": EXECUTE, "stepping": "libero"}
+SIMULATION = {"max_steps": 520, "execute": EXECUTE, "stepping": "libero", "rows": 1}
 ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, **SIMULATION}
 PLAIN = {**ROLLOUT, "env_seed": 0}
 ENSEMBLE = {**ROLLOUT, "ensemble": True}
