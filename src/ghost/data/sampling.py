@@ -98,18 +98,21 @@ def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.nda
     """Like `draw_samples`, with one split, by episode."""
     parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
     episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    last = held_back(dataset, draw.test_episodes)
+    _refuse_leak(dataset, last)
+    test = np.isin(episode, last)
+    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+
+
+def held_back(dataset: LeRobotDataset, test_episodes: int) -> list[int]:
+    """The episodes to test on: the last so many of each task."""
     of_task: dict[str, list[int]] = {}
     for index in range(len(dataset)):
         of_task.setdefault(dataset.instruction(index), []).append(index)
     for name, indices in of_task.items():
-        if len(indices) <= draw.test_episodes:
-            raise GhostError(
-                f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test"
-            )
-    held_back = [index for indices in of_task.values() for index in indices[-draw.test_episodes :]]
-    _refuse_leak(dataset, held_back)
-    test = np.isin(episode, held_back)
-    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+        if len(indices) <= test_episodes:
+            raise GhostError(f"{dataset.folder}: {name!r} has {len(indices)} episodes, {test_episodes} are to test")
+    return [index for indices in of_task.values() for index in indices[-test_episodes:]]
 
 
 def _refuse_leak(dataset: LeRobotDataset, held_back: list[int]) -> None:
