@@ -196,7 +196,7 @@ def ready(scale: Scale = "laptop") -> int:
 
 
 def glance(scale: Scale = "laptop") -> None:
-    """Write the results at a glance into README.md and a picture of the report's first pages beside them."""
+    """Write the results at a glance into README.md, and pictures of the report's first pages and of its audit page."""
     from ghost.report.glance import glance as write_glance
 
     write_glance(open_build(scale))

@@ -125,7 +125,7 @@ rule audit:
         cells=rules.collect.output.cells,
         manifests=MANIFESTS,
         ledger="paper/claims.yaml",
-        page=["src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js"],
+        page=expand("src/ghost/audit/{name}", name=["page.html.jinja", "page.js", "page_runs.js"]),
         figures=expand(scale.figures / "{label}.png", label=LABELS["plot"] + LABELS["draw"]),
     output:
         page=report(

@@ -10,8 +10,8 @@ Letters: n samples, V cameras, L tokens of Eagle, T cached tokens, H horizon.
   masked. (The head ignores the mask; in a padded batch it would attend to padding.)
 * `TOKEN_RULE` says which T tokens are cached. Samples with the same number of tokens keep the same places, so from step
   to step a decoder sees the same patches.
-* The head predicts what it was trained on: actions normalised to [-1, 1] by the data set's own limits. The cache holds
-  the recorded actions in the same units, and the two are compared in these units.
+* The head predicts what it was trained on: actions normalised as the data set's meta/normalisation.json says. The cache
+  holds the recorded actions in the same units, and the two are compared in these units.
 * For one batch size the bytes are the same, however many jobs share the work: no batch crosses the border of a shard.
   With another batch size, tokens in float32, as on a CPU, agree to 2 units in the last place of float16. A GPU computes
   in bfloat16, which moves tokens by up to 4 % of their spread; with another batch size they may differ by as much.
@@ -44,7 +44,7 @@ from ghost.runs.settings import at_least_one
 
 TOKEN_RULE = "of the n tokens whose mask is 1, sorted(numpy.random.default_rng([token_seed, n]).choice(n, T, False))"  # noqa: S105  # no password
 NOISE_RULE = "numpy.random.default_rng([noise_seed, episode, timestep]).standard_normal([H, d_a])"
-NORMALISATION = "min-max to [-1, 1] by the data set's meta/normalisation.json, as the recorded actions"
+NORMALISATION = "that of the recorded actions: the data set's meta/normalisation.json"
 
 
 @dataclass(frozen=True)

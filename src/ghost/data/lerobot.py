@@ -21,12 +21,13 @@ import pyarrow as pa
 
 from ghost.data.lerobot_frames import decode_pictures, decode_video, is_picture
 from ghost.data.lerobot_meta import read_info, read_meta, read_modality, read_parquet
+from ghost.data.normalisation import FILE as NORMALISATION
+from ghost.data.normalisation import Normalisation
 from ghost.errors import GhostError, did_you_mean, one_line
 from ghost.files import confined
 from ghost.forms import has_form
 
 STATE, ACTION = "observation.state", "action"
-LIMITS = "meta/normalisation.json"
 LONGEST_S = 10**6  # of a video
 CHUNK = 1000  # files per folder, as in LeRobot
 CAMERAS = ("video", "image")  # dtypes of their features
@@ -173,14 +174,19 @@ class LeRobotDataset:
         decoded = dict(decode_video(self.video_file(index, key), self.fps, sorted({first + step for step in steps})))
         return np.stack([decoded[first + step] for step in steps])
 
-    def limits_file(self) -> Path:
-        """meta/normalisation.json, the raw values of -1 and 1. A data set with normalised states and actions has it."""
-        path = self.folder / LIMITS
-        if not path.is_file():
+    def normalisation(self) -> Normalisation | None:
+        """How its states and actions were normalised; None if they are raw."""
+        path = self.folder / NORMALISATION
+        return Normalisation.read(path) if path.is_file() else None
+
+    def require_normalisation(self) -> Normalisation:
+        """The same for GR00T, which needs normalised values."""
+        found = self.normalisation()
+        if found is None:
             raise GhostError(
-                f"{self.folder} has no {LIMITS}: its states and actions are raw, but GR00T needs normalised ones"
+                f"{self.folder} has no {NORMALISATION}: its states and actions are raw, but GR00T needs normalised ones"
             )
-        return path
+        return found
 
     def data_file(self, index: int) -> Path:
         return self._file("data_path", "data", self._meta(index))

@@ -7,7 +7,7 @@ out. Videos are linked where the file system can, else copied.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from ghost.data.dual_arm import FOLDER, TASKS
-from ghost.data.lerobot import ACTION, LIMITS, STATE, LeRobotDataset, as_array
+from ghost.data.lerobot import ACTION, STATE, LeRobotDataset, as_array
 from ghost.data.lerobot_meta import read_parquet
 from ghost.data.lerobot_writer import write_parquet
+from ghost.data.normalisation import FILE as NORMALISATION
+from ghost.data.normalisation import Normalisation, Scale, check_mode, numbered, stacked
 from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.files import confined, link, write_json
@@ -28,6 +30,10 @@ META = ("info.json", "modality.json", "tasks.jsonl", "tasks.parquet", "episodes.
 @dataclass(frozen=True)
 class Settings:
     path: str
+    normalisation: str = "limits"  # ghost.data.normalisation has the modes
+
+    def __post_init__(self) -> None:
+        check_mode(self.normalisation)
 
 
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
@@ -40,9 +46,9 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     videos = sorted({dataset.video_file(k, camera) for k in range(len(dataset)) for camera in dataset.filmed})
     for index in range(len(dataset)):
         dataset.episode(index)  # checks it, before anything is written
-    limits = {name: _limits(_columns(tables, name), source, name) for name in (STATE, ACTION)}
+    scales = {name: _scale(settings.normalisation, tables, source, name) for name in (STATE, ACTION)}
     for path in tables:
-        _write_normalised(path, root / path.relative_to(source), limits)
+        _write_normalised(path, root / path.relative_to(source), scales)
     for path in videos:
         link(path, root / path.relative_to(source))
     meta = sorted(path for pattern in META for path in (source / "meta").glob(pattern))
@@ -51,8 +57,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         target = root / path.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    raw = {name: {"min": low.tolist(), "max": high.tolist()} for name, (low, high) in limits.items()}
-    write_json(root / LIMITS, {"state": raw[STATE], "action": raw[ACTION]})
+    write_json(root / NORMALISATION, Normalisation(settings.normalisation, scales[STATE], scales[ACTION]).plain())
 
     steps = dataset.lengths()
     published = {task.name for task in TASKS}
@@ -62,13 +67,14 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         Measured("all", "published_tasks", len(published) if set(dataset.tasks.values()) == published else 0),
     ]
     files = [str(path.relative_to(source)) for path in (*tables, *videos, *meta)]
-    names = tuple(f"{FOLDER}/{name}" for name in (*files, LIMITS))
+    names = tuple(f"{FOLDER}/{name}" for name in (*files, NORMALISATION))
     return Outcome(measured, files=names)
 
 
-def _columns(tables: Iterable[Path], name: str) -> Iterable[np.ndarray]:
-    """A column of every file: [steps, d]."""
-    return (_values(read_parquet(path)[name], path, name) for path in tables)
+def _scale(mode: str, tables: Iterable[Path], source: Path, name: str) -> Scale:
+    """Of a column of all files."""
+    values = stacked((_values(read_parquet(path)[name], path, name) for path in tables), f"{source}: column {name!r}")
+    return Scale.measured(mode, values, numbered(name.rpartition(".")[2], values.shape[1]))
 
 
 def _values(column: pa.ChunkedArray, path: Path, name: str) -> np.ndarray:
@@ -78,24 +84,10 @@ def _values(column: pa.ChunkedArray, path: Path, name: str) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _limits(columns: Iterable[np.ndarray], source: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and the largest value of every dimension [d]."""
-    lows, highs = zip(*((values.min(axis=0), values.max(axis=0)) for values in columns), strict=True)
-    if len({low.shape for low in lows}) != 1:
-        raise GhostError(f"{source}: column {name!r} is not as wide in every file")
-    return np.min(lows, axis=0), np.max(highs, axis=0)
-
-
-def normalised(raw: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """raw [..., d] -> [-1, 1] float32; 0 where a dimension never changes."""
-    span = np.where(high > low, high - low, 1.0)
-    return np.asarray(np.where(high > low, 2 * (raw - low) / span - 1, 0.0), dtype=np.float32)
-
-
-def _write_normalised(path: Path, to: Path, limits: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+def _write_normalised(path: Path, to: Path, scales: Mapping[str, Scale]) -> None:
     table = read_parquet(path)
-    for name, (low, high) in limits.items():
-        values = normalised(_values(table[name], path, name), low, high)
+    for name, scale in scales.items():
+        values = scale.apply(_values(table[name], path, name))
         column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
         table = table.set_column(table.column_names.index(name), name, column)
     write_parquet(to, table)

@@ -21,7 +21,7 @@ TEXT = (
     *("paper/main.tex", "paper/supplement.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections"),
     *("paper/tikz", "paper/claims.yaml", "paper/sentences.yaml"),
 )
-PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
+PAGE = tuple(f"src/ghost/audit/{name}" for name in ("page.html.jinja", "page.js", "page_runs.js"))
 REPORT = ("collect", "macros", "typeset", "audit", "notebook", "inventory")  # the steps behind figures and tables
 
 

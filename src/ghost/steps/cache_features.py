@@ -34,7 +34,7 @@ def cache_features(job: Job) -> Plan:
     def dataset() -> LeRobotDataset:
         opened = open_demos(job.only_run(0))
         if backbone.facts:
-            opened.limits_file()  # checks that it is there before the long work
+            opened.require_normalisation()  # checks that it is there before the long work
         return opened
 
     def run(unit: Unit) -> Split:
@@ -88,12 +88,16 @@ def join(
             link(kept.folder / name, folder / shard)
             hashes[shard] = known
     names = [dataset.tasks[index] for index in sorted(dataset.tasks)]
+    scales = dataset.normalisation()
     index = {
         "sizes": asdict(sizes),
         "task_names": names,
         "samples_per_shard": per_shard,
         "shards": sorted(hashes),
         "starts": dataset.starts(),
+        "cameras": list(dataset.cameras),
+        "convention": dataset.info.get("convention", ""),
+        "normalisation": scales.plain() if scales else None,
     }
     write_json(folder / INDEX, index)
     return samples.outcome((INDEX, *sorted(hashes)), hashes)

@@ -33,7 +33,7 @@ def finetune(job: Job) -> Plan:
 
     def run(unit: Unit) -> Outcome:
         dataset = open_demos(job.only_run(0))
-        dataset.limits_file()  # checks that it is there before the long work
+        dataset.require_normalisation()  # checks that it is there before the long work
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True, warn_only=True)
         model = Groot.load(

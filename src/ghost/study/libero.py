@@ -41,7 +41,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 }
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
-SIMULATION = {"max_steps": 520, "execute": EXECUTE, "stepping": "libero"}
+SIMULATION = {"max_steps": 520, "execute": EXECUTE, "stepping": "libero", "rows": 1}
 ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, **SIMULATION}
 PLAIN = {**ROLLOUT, "env_seed": 0}
 ENSEMBLE = {**ROLLOUT, "ensemble": True}
@@ -58,7 +58,7 @@ DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "burst
 STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
 DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
 TRAINED = {
-    name: Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, (FEATURES,))
+    name: Experiment(name, "train", f"ghost.decoders.{decoder}", {**settings, **offline.PRECISION}, seeds, (FEATURES,))
     for name, (decoder, settings, seeds) in {**POLICIES, **VARIANTS}.items()
 }
 
