@@ -18,10 +18,10 @@ from ghost.study.declarations import Artefact
 
 NOTEBOOKS = "workflow/notebooks"
 TEXT = (
-    *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "paper/tikz"),
-    *("paper/claims.yaml", "paper/sentences.yaml"),
+    *("paper/main.tex", "paper/supplement.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections"),
+    *("paper/tikz", "paper/claims.yaml", "paper/sentences.yaml"),
 )
-PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
+PAGE = tuple(f"src/ghost/audit/{name}" for name in ("page.html.jinja", "page.js", "page_runs.js"))
 REPORT = ("collect", "macros", "typeset", "audit", "notebook", "inventory")  # the steps behind figures and tables
 
 

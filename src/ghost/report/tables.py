@@ -14,7 +14,7 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 
 def latex(artefact: Artefact, cells: Cells) -> str:
-    """The tabular. Each number links to its entry in the provenance appendix."""
+    """The tabular. Each number links to its entry in the supplement."""
     table = _table(artefact, cells)
 
     def part(given: Part) -> str:

@@ -78,6 +78,15 @@ class Config:
         return self.home / "paper" / "ghost.pdf"
 
     @property
+    def supplement(self) -> Path:
+        """What the links of the report lead to. Its name stands in paper/ghost.sty too, as the report links to it."""
+        return self.pdf.with_name("ghost_supplement.pdf")
+
+    @property
+    def pdfs(self) -> tuple[Path, Path]:
+        return self.pdf, self.supplement
+
+    @property
     def memory(self) -> Path:
         """What `--config` said when the build was made."""
         return self.data / "build.json"
@@ -94,7 +103,7 @@ class Config:
 
     @property
     def page(self) -> str:
-        """The way from the PDF to the audit page, for its links."""
+        """The way from the PDFs to the audit page, for their links."""
         return os.path.relpath(self.data / "audit.html", self.pdf.parent)
 
     @cached_property

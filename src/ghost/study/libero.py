@@ -60,7 +60,7 @@ DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "burst
 STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
 DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
 TRAINED = {
-    name: Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, (FEATURES,))
+    name: Experiment(name, "train", f"ghost.decoders.{decoder}", {**settings, **offline.PRECISION}, seeds, (FEATURES,))
     for name, (decoder, settings, seeds) in {**POLICIES, **VARIANTS}.items()
 }
 
