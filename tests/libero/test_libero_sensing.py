@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from ghost.data.normalisation import Scale, numbered
 from ghost.errors import GhostError
 from ghost.libero.assets import primitive_assets
 from ghost.libero.conventions import find_convention, proprioception
-from ghost.libero.sensing import Limits, Senses
+from ghost.libero.sensing import Senses
 from ghost.libero.stepping import environment
 from ghost.runs.records import open_runs
 from ghost.steps.cache_features import open_demos
@@ -22,6 +23,10 @@ def env():
     return made
 
 
+def scale(low, high):
+    return Scale(numbered("x", len(low)), low, high)
+
+
 def senses(name="ipec", **more):
     return Senses(find_convention(name), (), 64, **more)
 
@@ -30,7 +35,7 @@ def test_the_state_is_normalised_and_padded(env):
     raw = senses().sense(env)
     assert list(raw) == ["observation.state"]
     low, high = raw["observation.state"] - 1, raw["observation.state"] + 3
-    seen = senses(state=Limits(low, high)).observations([raw, raw], ["a", "b"], np.zeros((2, 2), np.int64))
+    seen = senses(state=scale(low, high)).observations([raw, raw], ["a", "b"], np.zeros((2, 2), np.int64))
     assert seen.state.shape == (2, 64)
     assert seen.state[1, :8] == pytest.approx(np.full(8, -0.5), abs=1e-6)
     assert not seen.state[:, 8:].any()
@@ -42,13 +47,13 @@ def test_a_chunk_is_undone_and_its_gripper_is_robosuites():
     """IPEC's gripper is 1 for an open hand, and 0 for a closed one; -1 and 1 of the normalised action are 0 and 1."""
     chunk = np.zeros((2, 32))
     chunk[:, :7] = [[1, -1, 0.3, 0, 0, 0, 1], [-1, 1, 0.9, 0, 0, 0, -1]]
-    found = senses(action=Limits(LOW, HIGH)).command(chunk)
+    found = senses(action=scale(LOW, HIGH)).command(chunk)
     assert found.shape == (2, 7)
     assert found == pytest.approx(np.array([[1, -2, 1, 1.5, 1.5, 1.5, -1], [0, 2, 1, 1.5, 1.5, 1.5, 1]]))
     assert senses("openpi").command(chunk) == pytest.approx(chunk[:, :7])
     raw = np.random.default_rng(0).uniform(LOW, HIGH, (5, 7))
-    limits = Limits(LOW, HIGH)
-    assert limits.undo(limits.apply(raw)) == pytest.approx(raw, abs=1e-6)
+    own = scale(LOW, HIGH)
+    assert own.undo(own.apply(raw)) == pytest.approx(raw, abs=1e-6)
 
 
 def test_an_observation_that_lacks_something_is_one_line(env):

@@ -36,6 +36,7 @@ class Convention:
     state: str = "observation.state"  # names of the columns
     action: str = "action"
     source: str = ""  # data sets that are written so
+    noops: bool = False  # whether steps without any command are left in
     scripted: bool = False  # with our own state, and the poses of the scene
 
     def columns(self, env: Environment) -> dict[str, np.ndarray]:
@@ -74,6 +75,7 @@ CONVENTIONS: Mapping[str, Convention] = {
         dict(zip(("agentview_rgb", "eye_in_hand_rgb"), CAMERAS, strict=True)),
         opens=-1.0,
         closes=1.0,
+        noops=True,
         source="LIBERO's own HDF5 files",
     ),
     SCRIPTED: Convention(_OWN, opens=-1.0, closes=1.0, mirrored=False, scripted=True, source="ghost.libero.demos"),

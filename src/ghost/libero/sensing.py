@@ -13,15 +13,16 @@ are the poses that the stand-in backbone reads, and nothing is normalised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from ghost.backbones import Observations
 from ghost.data.features import INDEX, INDEXED
-from ghost.data.lerobot import RAW, STATE
+from ghost.data.lerobot import STATE
+from ghost.data.normalisation import Normalisation, Scale
 from ghost.errors import GhostError
 from ghost.files import read_json
 from ghost.forms import require
@@ -35,31 +36,12 @@ Raw = dict[str, np.ndarray]  # column -> its value at one step, as the data set 
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The raw values [d] of -1 and 1. A dimension that never changes is 0."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        return cls(np.array(given["min"], np.float64), np.array(given["max"], np.float64))
-
-    def apply(self, raw: np.ndarray) -> np.ndarray:
-        span = np.where(self.high > self.low, self.high - self.low, 1.0)
-        return np.asarray(np.where(self.high > self.low, 2 * (raw - self.low) / span - 1, 0.0), np.float32)
-
-    def undo(self, normalised: np.ndarray) -> np.ndarray:
-        return np.asarray(self.low + (np.asarray(normalised, np.float64) + 1) / 2 * (self.high - self.low))
-
-
-@dataclass(frozen=True)
 class Senses:
     convention: Convention
     cameras: tuple[str, ...]  # the columns that the backbone sees; none where it does not see
     d_state: int  # of the cache, padding included
-    state: Limits | None = None  # None: as it is
-    action: Limits | None = None
+    state: Scale | None = None  # None: as it is
+    action: Scale | None = None
 
     @classmethod
     def of(cls, features: Run) -> Self:
@@ -71,12 +53,11 @@ class Senses:
         cameras: Sequence[str] = ()
         if "cameras" in settings:  # a backbone that sees has this setting; empty: all cameras, by name
             cameras = settings["cameras"] or sorted(index.get("cameras", []))
-        limits: dict[str, Limits] = {}
-        if given := index.get("normalisation"):
-            require(given, RAW, f"{where}: normalisation")
-            limits = {name: Limits.of(given[name]) for name in ("state", "action")}
-        convention = find_convention(index.get("convention") or SCRIPTED)
-        return cls(convention, tuple(cameras), index["sizes"]["d_state"], limits.get("state"), limits.get("action"))
+        convention, d_state = find_convention(index.get("convention") or SCRIPTED), index["sizes"]["d_state"]
+        if index["normalisation"] is None:
+            return cls(convention, tuple(cameras), d_state)
+        scales = Normalisation.of(index["normalisation"], f"{where}: normalisation")
+        return cls(convention, tuple(cameras), d_state, scales.state, scales.action)
 
     def sense(self, env: Environment) -> Raw:
         """What the data set would record now. Pictures are rendered only for a backbone that sees."""
