@@ -15,7 +15,7 @@ TEX_HINT := apt-get install --no-install-recommends $(TEX)
 
 paper: .venv/ready tex
 	snakemake all
-	@python -m ghost.report.tex && echo "report: paper/ghost.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
+	@python -m ghost.report.tex && echo "report: paper/ghost.pdf, with paper/ghost_supplement.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
 	@echo "audit:  data/laptop/audit.html"
 
 test: .venv/ready .venv-docs/ready tex screens
@@ -42,7 +42,7 @@ bench: .venv/ready tex
 
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells \
-	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/ghost.pdf site
+	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/*.pdf site
 
 # Pinned packages, in a virtual environment of the project's own.
 PIP_INSTALL := pip install -qq --disable-pip-version-check --no-deps
