@@ -7,7 +7,6 @@ import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-import numpy as np
 import pytest
 import torch
 from huggingface_hub import DatasetCard, ModelCard
@@ -15,6 +14,7 @@ from huggingface_hub import DatasetCard, ModelCard
 from conftest import call
 from ghost.audit.build import Build
 from ghost.data.lerobot import LeRobotDataset
+from ghost.data.normalisation import Normalisation
 from ghost.errors import GhostError
 from ghost.project import publish as hub
 from ghost.project.publish import CARD, check_address, check_card, publish
@@ -86,8 +86,9 @@ def test_a_published_decoder_acts_as_before(smoke, tmp_path):
     settings = json.loads((tmp_path / "ghost/config.json").read_text())
     assert settings["module"] == "ghost.decoders.ghost"
     assert settings["run_id"] == run.run_id
-    low = np.asarray(json.loads((tmp_path / "ghost/normalisation.json").read_text())["state"]["min"])
-    assert np.isfinite(low).all()
+    limits = Normalisation.read(tmp_path / "ghost/normalisation.json")
+    demos = open_runs(smoke.manifest("dual_arm"))[0]
+    assert limits.plain() == Normalisation.read(demos.path("dataset/meta/normalisation.json")).plain()
 
 
 @pytest.mark.slow

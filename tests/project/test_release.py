@@ -15,6 +15,7 @@ from ghost.project.place import version
 from ghost.project.release import cited, release
 from ghost.study.builds import load
 
+PDFS = ("ghost.pdf", "ghost_supplement.pdf")
 DOI = "10.5281/zenodo.1234567"
 
 
@@ -42,7 +43,7 @@ def test_a_release_is_whole_and_the_same_each_time(project, tmp_path):
     one, two = ({path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in ("one", "two"))
     assert one == two
     name = f"ghost-{version()}"
-    files = {f"{name}-smoke.zip", f"{name}-source.zip", f"{name}-smoke.pdf", "CITATION.cff", ".zenodo.json"}
+    files = {f"{name}-smoke.zip", f"{name}-source.zip", *PDFS, "CITATION.cff", ".zenodo.json"}
     assert set(one) == {*files, "SHA256SUMS"}
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=tmp_path / "one", check=True)
     assert len(one["SHA256SUMS"].splitlines()) == len(files)

@@ -18,8 +18,8 @@ from ghost.audit.affected import Query, affected
 from ghost.audit.build import Build
 from ghost.claims.ledger import read_ledger
 from ghost.claims.report import judge
-from ghost.data.lerobot import LIMITS
 from ghost.data.lerobot_meta import read_info
+from ghost.data.normalisation import FILE as LIMITS
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import confined, json_text, link, write_text
 from ghost.project.place import version

@@ -1,10 +1,10 @@
 """`ghost release`: a build as a folder for Zenodo, made offline; the same commit and build give the same bytes.
 
-ghost-<version>-<build>.zip     the RO-Crate of `ghost bundle`: cells, records, raw results, report
-ghost-<version>-source.zip      the files of the commit
-ghost-<version>-<build>.pdf     the report by itself, so that Zenodo shows it
-CITATION.cff, .zenodo.json      with the DOI that Zenodo reserved ("Get a DOI now!" on the upload's page)
-SHA256SUMS                      of all of these
+ghost-<version>-<build>.zip       the RO-Crate of `ghost bundle`: cells, records, raw results, report
+ghost-<version>-source.zip        the files of the commit
+ghost.pdf, ghost_supplement.pdf   the report by itself, so that Zenodo shows it
+CITATION.cff, .zenodo.json        with the DOI that Zenodo reserved ("Get a DOI now!" on the upload's page)
+SHA256SUMS                        of all of these
 """
 
 import re
@@ -41,8 +41,9 @@ def release(config: Config, out: Path, doi: str) -> str:
     bundle(config, out / f"{name}-{config.scale}.zip")
     with atomic(out / f"{name}-source.zip") as temporary:
         temporary.write_bytes(git("archive", "--format=zip", f"--prefix={name}/", "HEAD"))
-    if config.pdf.exists():
-        link(config.pdf, out / f"{name}-{config.scale}.pdf")
+    for pdf in config.pdfs:
+        if pdf.exists():
+            link(pdf, out / pdf.name)  # under its own name: the report links to its supplement
     write_text(out / CITATION, cited(CITATION.read_text(encoding="utf-8"), doi, date))
     cells = list(read_cells(config.data / "cells.jsonl").values())
     write_json(out / ".zenodo.json", metadata(doi, date, caveat(cells, config.scale)))
