@@ -9,21 +9,24 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
 from ghost.errors import GhostError
 from ghost.libero.sensing import Senses
 from ghost.runs.ending import why
-from ghost.runs.records import MANIFEST, Run
+from ghost.runs.records import MANIFEST, Run, open_runs
 from ghost.serving.client import UNIX, Client
 from ghost.serving.protocol import identity
 
 SERVE = "GHOST_SERVE"
+GROOT = "ghost.backbones.groot"
 READY_S, LOOK_S, GRACE_S = 1800.0, 0.1, 10.0  # the weights of a large model come from a shared file system
 LONGEST = 90  # bytes of a socket's name; Linux takes 107
 
@@ -96,6 +99,27 @@ class Service:
                 raise GhostError(f"the policy server is not ready after {READY_S:g} s")
             time.sleep(LOOK_S)
         self.client().close()
+
+
+def become_server(
+    trained: Path, features: Path | None, seed: int | None, ensemble: bool, python: str, options: Mapping[str, Any]
+) -> NoReturn:
+    """`ghost serve`: this process goes on as the server, by the interpreter that its backbone needs."""
+    runs = [run for run in open_runs(trained) if ensemble or seed in (None, run.seed)][: None if ensemble else 1]
+    if not runs:
+        raise GhostError(f"{trained} has no run with seed {seed}")
+    found = open_runs(features) if features else runs[0].inputs("cache_features")
+    if len(found) != 1:
+        raise GhostError(f"{trained}: the features that it was trained on are not beside it; name them (--features)")
+    own = ".venv-groot/bin/python" if found[0].record()["module"] == GROOT else sys.executable
+    given = {"features": found[0].folder / MANIFEST, "trained": trained, **options}
+    named = [f"--{option}={value}" for option, value in given.items()]
+    seeds = [str(run.seed) for run in runs]
+    command = [python or own, "-m", "ghost.serving.server", *named, "--seeds", *seeds]
+    try:
+        os.execvp(command[0], command)  # noqa: S606  # our own module
+    except OSError as error:
+        raise GhostError(f"{command[0]} does not start: {error.strerror}; `make .venv-groot/ready` makes it") from None
 
 
 def _ending(code: int) -> str:
