@@ -181,7 +181,8 @@ def lint(scale: Scale = "laptop") -> int:
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
 
-    complaints = lint_folder(Path("paper"), read_cells(open_build(scale).data / "cells.jsonl"))
+    config = open_build(scale)
+    complaints = lint_folder(config.main.parent, read_cells(config.data / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
 

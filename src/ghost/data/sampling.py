@@ -62,7 +62,7 @@ class WholeEpisodes:
 
 @dataclass(frozen=True)
 class Shares:
-    """Of each task a share of the episodes is for testing; time steps are drawn from both parts, `samples` at most.
+    """Of each task a share of the episodes, the last ones, is for testing; time steps are drawn, `samples` at most.
 
     `split_by: sample` divides the drawn time steps instead, as the article does: neighbours of one demonstration can
     then stand on both sides, so it measures interpolation.
@@ -216,7 +216,7 @@ def draw_shares(draw: Shares, dataset: LeRobotDataset, seed: int) -> tuple[np.nd
                 " (tasks: [...]), record more, or split by sample"
             )
         tested = min(len(indices) - 1, max(1, round(draw.test_share * len(indices))))
-        test = set(rng.permutation(indices)[:tested].tolist()) if draw.split_by == "episode" else set()
+        test = set(indices[-tested:]) if draw.split_by == "episode" else set()
         held_back += test
         steps = [(index, step) for index in indices for step in range(lengths[index])]
         number = max(2, round(share * len(steps)))

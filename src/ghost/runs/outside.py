@@ -45,7 +45,10 @@ class Source:
         """Refuse a folder that is missing, and a name on the hub without its commit."""
         where, value = self.key or f"{experiment}.{self.setting}", settings[self.setting]
         if self.revision and value:
-            is_on_hub(value, settings[self.revision], where, f"{where.rpartition('.')[0]}.{self.revision}")
+            group = where.rpartition(".")[0]
+            is_on_hub(
+                value, settings[self.revision], where, f"{group}.{self.revision}" if group else f"{where}_revision"
+            )
         elif not self.revision and not Path(value).is_dir():
             raise GhostError(f"{where}: there is no folder {value!r}")
 

@@ -15,6 +15,8 @@ from ghost.report.cells import read_cells
 from ghost.report.latexmk import cells_of, compile_pdf
 from ghost.report.lint import lint
 
+STYLE = Path("paper")  # ghost.sty, the bibliography, sections that two reports share
+
 
 def typeset(main: Path, figures: Path, generated: Path, cells: Path, out: Path) -> None:
     """Typeset the report.
@@ -31,7 +33,7 @@ def typeset(main: Path, figures: Path, generated: Path, cells: Path, out: Path) 
         more = f" (and {len(complaints) - 1} more: `ghost lint`)" if len(complaints) > 1 else ""
         raise GhostError(f"{complaints[0]}{more}")
     with tempfile.TemporaryDirectory() as folder:
-        pdf = compile_pdf(main, Path(folder), search=(generated, figures))
+        pdf = compile_pdf(main, Path(folder), search=(generated, figures, STYLE))
         made_from, here = cells_of(pdf), sha256(cells)
         if made_from != here:
             raise GhostError(f"the PDF was made from cells {made_from[:8]}, this build's {cells} is {here[:8]}")

@@ -1,4 +1,4 @@
-"""What changes with `--config backbone=groot` and `--config demos=<folder>`: experiments in place of the stand-ins'.
+"""What changes with `--config backbone=...` and `--config demos=<folder>`: experiments in place of the stand-ins'.
 
 With GR00T N1.5 the diffusion transformer, the experiment `dit`, is GR00T's own head, fine-tuned as the paper's was:
 
@@ -20,7 +20,8 @@ from ghost.runs.marks import StandIn
 from ghost.runs.outside import Source
 from ghost.study.declarations import Experiment
 from ghost.study.distillation import DIT, FLOW, LATENCY
-from ghost.study.offline import DATA, DATA_SET, DRAWN, FEATURES, RECORDED, TASKS
+from ghost.study.offline import BACKBONE, DATA, DATA_SET, DRAWN, FEATURES, RECORDED, STANDIN, TASKS
+from ghost.study.own_data import recorded
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
@@ -52,7 +53,6 @@ RECORDINGS = (
     StandIn(DATA_SET, "all/episodes", real=RECORDED["episodes"]),
     StandIn(DATA_SET, "all/published_tasks", real=len(TASKS)),
 )
-REPLACES = {"demos": (DEMOS,), "backbone": (FEATURES, DIT.name)}  # keys of a configuration, and what they replace
 # The checkpoint takes the features' values: it may not have seen what they test, and must see what it was trained on.
 SHARED = ("horizon", "train_episodes", "embodiment", "cameras")
 
@@ -63,35 +63,47 @@ class Replaced:
 
     experiments: tuple[Experiment, ...]
     own: Mapping[str, frozenset[str]]
+    by: Mapping[str, tuple[str, ...]]  # keys of a configuration, and the experiments that they replace
 
 
 def replaced(
-    experiments: Iterable[Experiment], *, backbone: str, checkpoint: Mapping[str, str], demos: str
+    experiments: Iterable[Experiment],
+    *,
+    backbone: str,
+    checkpoint: Mapping[str, str],
+    demos: Mapping[str, Any],
+    drawn: Mapping[str, Any] | None = None,
 ) -> Replaced:
-    """The study with another backbone, and with recorded demonstrations, where a configuration asks for them."""
+    """The study with another backbone, and with recorded demonstrations, where a configuration asks for them.
+
+    `demos` are the settings of `ghost.data.recorded`. `drawn` are those of the sampling of a lab's own data; without
+    them, the data set is to be the article's.
+    """
     made, own = list(experiments), {}
     at = {experiment.name: number for number, experiment in enumerate(made)}
+    features = made[at[FEATURES]]
     if demos:
-        own[DEMOS] = frozenset({"path"})
-        settings: dict[str, Any] = {"path": demos}
-        made[at[DEMOS]] = dataclasses.replace(
-            made[at[DEMOS]],
-            module="ghost.data.recorded",
-            settings=settings,
-            places=(Source("path", key="demos"),),
-            stand_ins=RECORDINGS,
-        )
+        own[DEMOS] = frozenset(demos)
+        made[at[DEMOS]] = recorded(made[at[DEMOS]], demos)
+        if drawn is None:
+            made[at[DEMOS]] = dataclasses.replace(made[at[DEMOS]], stand_ins=RECORDINGS)
+    if drawn is not None:
+        own[FEATURES] = frozenset({*drawn} - {"samples_per_shard"})
+    samples = DRAWN if drawn is None else drawn
     if backbone == "groot":
-        own |= {FEATURES: frozenset(GROOT), DIT.name: frozenset(CHECKPOINT.settings)}
-        features = made[at[FEATURES]]
+        own |= {FEATURES: frozenset({*GROOT, *own.get(FEATURES, ())}), DIT.name: frozenset(CHECKPOINT.settings)}
         model = dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint})
         needs = (*features.needs, model.name)
-        settings = {**GROOT, **DRAWN}
-        features = dataclasses.replace(features, module=MODULE, settings=settings, needs=needs, stand_ins=())
-        made[at[FEATURES]] = features
+        settings = {**GROOT, **samples}
+        made[at[FEATURES]] = dataclasses.replace(features, module=MODULE, settings=settings, needs=needs, stand_ins=())
         made = [_with_head(experiment) for experiment in made if experiment.name != model.name]
-        made.insert(made.index(features), model)
-    return Replaced(tuple(made), own)
+        made.insert(at[FEATURES] if at[FEATURES] < at[DIT.name] else at[FEATURES] - 1, model)
+    elif backbone == "pixels" or drawn is not None:
+        module = "ghost.backbones.pixels" if backbone == "pixels" else features.module
+        settings, marks = {**STANDIN, **samples}, (StandIn(BACKBONE),)
+        made[at[FEATURES]] = dataclasses.replace(features, module=module, settings=settings, stand_ins=marks)
+    by = {"demos": (DEMOS,) if drawn is None else (DEMOS, FEATURES), "backbone": (FEATURES, DIT.name)}
+    return Replaced(tuple(made), own, by)
 
 
 def _with_head(experiment: Experiment) -> Experiment:
@@ -114,5 +126,5 @@ def agreed(experiments: Mapping[str, Experiment]) -> Iterable[Experiment]:
     model, features = experiments[CHECKPOINT.name], experiments[FEATURES]
     if model.step != CHECKPOINT.step:
         return experiments.values()
-    settings = {**model.settings, **{key: features.settings[key] for key in SHARED}}
+    settings = {**model.settings, **{key: features.settings[key] for key in SHARED if key in features.settings}}
     return {**experiments, model.name: dataclasses.replace(model, settings=settings)}.values()

@@ -97,6 +97,8 @@ def _shards(config: Config, experiment: Experiment) -> int:
     if "stride" in has:
         made = config.experiment(experiment.needs[0])
         samples = _attempts(config, made) * ceil(int(made.settings.get("max_steps", 0)) / int(has["stride"]))
+    elif "samples" in has:
+        samples = int(has["samples"])  # at most: the data decide
     else:
         drawn = (*has["train_per_task"], *has["test_per_task"], has["train_timesteps"], has["test_timesteps"])
         samples = sum(map(int, drawn))
