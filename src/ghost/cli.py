@@ -25,6 +25,7 @@ find things in it, check it and pack it. Start with
   ghost audit tab:lightweight/CVAE/test_mse   the same, by the name of the cell
   ghost claims                                how the numbers compare with those that the article prints
   ghost annotate article.tex                  the article itself, with a verdict at every number
+  ghost inspect <folder>                      what is in a data set of your own, and a first build for it
 
 Each command explains its options with --help; ghost --version prints the version."""
 
@@ -72,7 +73,7 @@ def audit(
         commit: list what rests on the runs of the commit that begins like this.
         file: list what rests on the runs that read, wrote or executed this file, given by its path or the beginning of
             its sha256.
-        verify: hash every file, compute every cell again, compare with the text of the PDF; exit code 1 on a problem.
+        verify: hash every file, compute every cell again, compare with the text of the PDFs; exit code 1 on a problem.
         repair: verify, and remove the outputs that are wrong; `snakemake all` then makes them anew.
         signers: with --verify: a list of people whose signature under the build counts; config/allowed_signers if there
             is one (see `ghost seal`).
@@ -182,7 +183,7 @@ def lint(scale: Scale = "laptop") -> int:
     from ghost.report.lint import lint as lint_folder
 
     config = open_build(scale)
-    complaints = lint_folder(config.main.parent, read_cells(config.data / "cells.jsonl"))
+    complaints = lint_folder(config.text, read_cells(config.data / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
 
@@ -197,7 +198,7 @@ def ready(scale: Scale = "laptop") -> int:
 
 
 def glance(scale: Scale = "laptop") -> None:
-    """Write the results at a glance into README.md and a picture of the report's first pages beside them."""
+    """Write the results at a glance into README.md, and pictures of the report's first pages and of its audit page."""
     from ghost.report.glance import glance as write_glance
 
     write_glance(open_build(scale))
@@ -219,7 +220,7 @@ def seal(key: Path = Path("~/.ssh/id_ed25519"), scale: Scale = "laptop") -> int:
 
 
 def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> None:
-    """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
+    """Pack cells, records, raw results, code and PDFs as an RO-Crate: an appendix to a submission.
 
     Args:
         out: the zip file to write.
@@ -266,6 +267,35 @@ def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = N
     print(write_file(manifest, out, seed=seed, samples=samples))
 
 
+def inspect(
+    data_set: tyro.conf.Positional[Path],
+    write: str = "",
+    revision: str = "",
+    state: str = "observation.state",
+    action: str = "action",
+    task: str = "task_index",
+) -> None:
+    """Show what is in a LeRobot data set: tasks, episodes, cameras, dimensions with their ranges, what is missing.
+
+    Args:
+        data_set: its folder, or its name on the hub with --revision.
+        write: also write a first configuration, config/<this name>.yaml.
+        revision: the commit, for a name on the hub.
+        state: the column with the state of the robot.
+        action: the column with the actions.
+        task: the column with the task of every step: an index of the meta data's tasks, or the instruction itself.
+    """
+    from ghost.data.inspect import inspect as look
+    from ghost.data.inspect import write_config
+    from ghost.data.lerobot import Columns
+
+    names = Columns(state, action, task)
+    source, text = look(str(data_set), names, revision)
+    print(text)
+    if write:
+        print(write_config(source, str(data_set), revision, names, write))
+
+
 def film(
     manifest: tyro.conf.Positional[Path],
     task: int,
@@ -288,7 +318,7 @@ def film(
     print(film_episode(manifest, task, trial, seed, out))
 
 
-NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, export, film)
+NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, inspect, export, film)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
     **{each.__name__: from_root(each) for each in (*NAMED, *SHARING)},

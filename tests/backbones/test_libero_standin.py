@@ -7,8 +7,10 @@ import pytest
 
 from ghost.backbones import Observations, libero_standin
 from ghost.backbones.libero_standin import GROUNDING, PART, WIDTH, Settings, encode, shuffled_goals
+from ghost.data.features import without_padding
 from ghost.errors import GhostError
 from ghost.libero.tasks import ROWS, TASKS, THINGS
+from ghost.study.libero import DEMOS, STANDIN
 
 SETTINGS = Settings(tokens=4, d_token=WIDTH + 3, weights_seed=0)
 
@@ -85,3 +87,16 @@ def test_batches_do_not_change_the_bytes():
 def test_an_unknown_instruction_is_one_line():
     with pytest.raises(GhostError, match="does not know 'put the soup away'"):
         encode(SETTINGS, observe(["put the soup away"], scene(basket=(0, 0, 1))))
+
+
+def test_a_cache_of_the_papers_size_takes_less_than_two_gigabytes():
+    """Even if no attempt ended before its last step, and every instruction were the longest."""
+    rng = np.random.default_rng(0)
+    things = rng.normal(size=(len(TASKS), len(THINGS), 9)).astype(np.float32)
+    tokens = encode(Settings(**STANDIN), observe([task.instruction for task in TASKS], things))
+    assert tokens.shape[1:] == (64, 2048)
+    stored = without_padding(tokens)
+    assert stored.shape[2] == WIDTH
+    samples = len(DEMOS["tasks"]) * DEMOS["attempts"] * DEMOS["max_steps"]
+    assert samples * stored[0].nbytes < 2e9
+    assert samples * tokens[0].nbytes > 60e9  # what the padding would take

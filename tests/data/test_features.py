@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from conftest import make_runs
-from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, write_shard
+from ghost.data.features import Encoded, FeatureCache, Sizes, shard_lengths, without_padding, write_shard
 from ghost.data.results import Outcome
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
@@ -128,3 +128,31 @@ def test_a_shard_has_actions_where_the_backbone_has_a_head(tmp_path):
     assert write_shard(tmp_path, Encoded(TOKENS)) == ("tokens.npy",)
     assert write_shard(tmp_path, Encoded(TOKENS, np.zeros((N, 17, 32), np.float32))) == ("tokens.npy", "actions.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "tokens.npy"), TOKENS)
+
+
+@pytest.mark.parametrize(("t", "d"), [(1, 1), (2, 4), (3, 2), (3, 4)])
+def test_padding_is_not_stored_and_comes_back(tmp_path, t, d):
+    padded = TOKENS.copy()
+    padded[:, t:], padded[:, :, d:] = 0, 0
+    assert without_padding(padded).shape == (N, t, d)
+    index = {"sizes": vars(Sizes(T, D, 64, 17, 32)), "task_names": ["a", "b"]}
+    cache = FeatureCache.open(write_cache(tmp_path / "m/manifest.json", arrays(), without_padding(padded), 5, index))
+    assert cache.stored() == (t, d)
+    indices = np.array([22, 0, 7, 8, 4, 5])
+    np.testing.assert_array_equal(cache.tokens(indices), padded[indices])
+    dirty = np.full((6, T, D), 9, np.float16)
+    np.testing.assert_array_equal(cache.tokens(indices, out=dirty), padded[indices])
+    small = cache.tokens(indices, out=np.empty((6, t, d), np.float16))
+    np.testing.assert_array_equal(small, padded[indices, :t, :d])
+
+
+def test_tokens_of_zeros_alone_keep_a_number():
+    assert without_padding(np.zeros((N, T, D), np.float16)).shape == (N, 1, 1)
+
+
+def test_a_shard_wider_than_the_index_says_is_refused(tmp_path):
+    index = {"sizes": vars(Sizes(T, D - 1, 64, 17, 32)), "task_names": ["a", "b"]}
+    cache = FeatureCache.open(write_cache(tmp_path / "m/manifest.json", arrays(), TOKENS, 5, index))
+    for ask in (cache.stored, lambda: cache.tokens(np.arange(3))):
+        with pytest.raises(GhostError, match=r"00000\.npy is float16 \(5, 3, 4\), not as shards\.json says"):
+            ask()

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from conftest import ROOT, call
 from ghost.data.features import FeatureCache
@@ -345,6 +346,7 @@ def test_batches_hold_what_the_cache_holds(features, monkeypatch):
         ({"tasks": ["Move_part"]}, "no task 'Move_part'; did you mean Move_parts"),
         ({"validation_share": 0.001}, "validation_share = 0.001 of 45 leaves nothing"),
         ({"steps": 0}, "tiny: steps must be at least 1, got 0"),
+        ({"precision": "half"}, "tiny: precision must be float32 or bf16, got 'half'"),
         ({"learning_rate": 1e30}, "the loss is not finite in epoch 1; try a smaller learning_rate"),
     ],
 )
@@ -391,6 +393,84 @@ def test_the_learning_rate_falls_by_half_a_cosine(features):
     steps = 4 * -(-len(running.places) // running.training.batch_size)
     rates = []
     for done in (0, steps // 2, steps):
-        running.steps[0].fill_(done)
+        running.updates = done
         rates.append(running._rate() / running.training.learning_rate)
     assert rates == pytest.approx([1.0, 0.55, 0.1], abs=0.02)
+
+
+# --------------------------------------------------------------------------------------------- nothing waits
+
+
+ON_A_GPU_IT_WAITS = {"_local_scalar_dense", "nonzero", "equal", "is_nonzero", "item", "masked_select"}
+
+
+class Watch(TorchDispatchMode):
+    """The operations that would wait for a GPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function._opname in ON_A_GPU_IT_WAITS:
+            self.seen.append(function._opname)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("module", "settings"),
+    [
+        ("ghost", {"contrastive": 0.2, "basin": 0.01, "noise": 0.1, "dropout": 0.1}),
+        ("cvae", {"d_code": 3, "kl": 0.1}),
+        ("diffusion", {"d_time": 4, "consistency": 1.0}),
+        ("neural_ode", {}),
+        ("mlp_phase", {"phase": 0.1}),
+        ("gru_phase", {"phase": 0.1, "window": 2}),
+        ("ghost_phase", {"phase": 0.1, "pull": 0.1, "contrastive": 0.1, "persistent": True, "window": 2}),
+    ],
+)
+def test_an_update_waits_for_nothing(features, module, settings):
+    widths = {"hidden": 12, "d_context": 6, "d_latent": 4}
+    imported = importlib.import_module(f"ghost.decoders.{module}")
+    decoder, training = read_settings("tiny", widths | TRAINING | settings, imported.Settings, Training)
+    cache = FeatureCache.open(features)
+    samples = Samples(cache, choose(cache, training, "tiny"), window=training.window)
+    running = Fit(imported, decoder, training, samples, 0, ROOT / "no/such/folder")
+    weights = training.weights(imported.TERMS, 0)
+    with Watch() as watch:
+        for places in torch.split(running.places[:20], 10):
+            running.step(samples.batch(places), weights)
+    assert watch.seen == []
+    assert running.updates == running.steps[0].item() == 2
+    with Watch() as watch:
+        running.steps[0].item()  # the watch sees what it is there for
+    assert watch.seen
+
+
+def test_half_precision_learns_too_and_is_off_by_default(features):
+    settings = {"hidden": 24, "d_context": 8, "d_latent": 8, **TRAINING, "epochs": 30, "learning_rate": 5e-3}
+    full, half = fit(features, settings), fit(features, settings | {"precision": "bf16"})
+    for _ in range(30):
+        full.epoch()
+        half.epoch()
+    assert full.training.precision == "float32"
+    assert half.curves["loss"][-1] == pytest.approx(full.curves["loss"][-1], rel=0.05)
+    assert half.curves["loss"] != full.curves["loss"]
+    assert {p.dtype for p in half.parameters} == {torch.float32}
+
+
+def test_phases_must_be_there_to_be_learnt(tmp_path):
+    rng = np.random.default_rng(0)
+    small = {"state": rng.normal(size=(8, 4)).astype(np.float32), "action": np.zeros((8, 3, 5), np.float32)}
+    small |= {"action_mask": np.ones(5, np.uint8), "phase": np.full(8, -1), "timestep": np.arange(8)}
+    small |= {name: np.zeros(8, np.int64) for name in ("task", "episode")}
+    small |= {"split/sample/train": np.arange(6), "split/sample/test": np.arange(6, 8)}
+    tokens = np.ones((8, 2, 6), np.float16)
+    manifest = write_cache(tmp_path / "features/manifest.json", small, tokens, 8, {"sizes": SIZES, "task_names": ["a"]})
+    with pytest.raises(GhostError, match="a term of the phase has a weight, but the data set has no phases"):
+        run_all(
+            {"hidden": 8, "d_context": 4, "d_latent": 4, "phase": 0.1} | TRAINING,
+            [manifest],
+            tmp_path / "out",
+            module="ghost.decoders.mlp_phase",
+        )

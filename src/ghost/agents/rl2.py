@@ -210,6 +210,10 @@ class Rollouts:
             found[:, t] = ahead
         return found
 
+    def arranged(self, order: Tensor) -> Tensor:
+        """The places of an epoch: all are in memory, where any order will do."""
+        return order
+
     def batch(self, places: Tensor) -> Experience:
         """The chunks at these places [B]."""
         e = self.all

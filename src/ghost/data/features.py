@@ -12,7 +12,8 @@ order of the data set (episode, timestep). Two splits, as the paper uses them:
 
 Files of the run's folder, written by the step `cache_features`:
 
-    tokens/<shard>.npy    [samples_per_shard, T, D] float16; the last may be shorter
+    tokens/<shard>.npy    [samples_per_shard, t, d] float16; the last may be shorter. Where a backbone fills t <= T
+                          tokens and d <= D dims and leaves the rest zero, the zeros are not stored
     actions/<shard>.npy   [samples_per_shard, H, d_a] float32: what the backbone's own action head predicts, where it
                           has one, in the normalisation of the recorded actions
     shards.json           the list of shards with the sizes of a sample, the starts of the episodes, and how states and
@@ -87,7 +88,7 @@ class FeatureCache:
     task_names: tuple[str, ...]
     sizes: Sizes
     splits: Mapping[str, tuple[np.ndarray, np.ndarray]]
-    shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, T, D] float16
+    shards: Shards | tuple[np.ndarray, ...]  # each [samples_per_shard, t <= T, d <= D] float16
     samples_per_shard: int
     action_shards: Shards | tuple[np.ndarray, ...] = ()  # each [samples_per_shard, H, d_a] float32; none without a head
     starts: tuple[str, ...] = ()  # digests of the scenes in which the episodes start, where the data set has them
@@ -136,29 +137,40 @@ class FeatureCache:
         return len(self.state)
 
     def tokens(self, indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """The tokens of these samples [n, T, D] float16, in the order asked for; into `out`, if one is given."""
+        """The tokens of these samples [n, T, D] float16, in the order asked for; into `out`, if one is given.
+
+        An `out` of [n, t, d] that has room for what is stored (`stored`) saves the zeros.
+        """
+        if out is None:
+            out = np.empty((len(indices), self.sizes.tokens, self.sizes.d_token), np.float16)
         return self._gather(self.shards, indices, out)
+
+    def stored(self) -> tuple[int, int]:
+        """How many tokens and dims the shards hold at most (t, d); all else is zero."""
+        shapes = self.shards.stored() if isinstance(self.shards, Shards) else [shard.shape[1:] for shard in self.shards]
+        return max((t for t, _ in shapes), default=1), max((d for _, d in shapes), default=1)
 
     def predicted_action(self, indices: np.ndarray) -> np.ndarray:
         """What the backbone's own head predicts for these samples [n, H, d_a] float32, comparable with `action`."""
         if not self.action_shards:
             raise GhostError("the feature cache has no predicted actions: its backbone has no action head")
-        return self._gather(self.action_shards, indices)
+        out = np.empty((len(indices), self.sizes.horizon, self.sizes.d_action), np.float32)
+        return self._gather(self.action_shards, indices, out)
 
-    def _gather(
-        self, shards: Shards | tuple[np.ndarray, ...], indices: np.ndarray, out: np.ndarray | None = None
-    ) -> np.ndarray:
+    def _gather(self, shards: Shards | tuple[np.ndarray, ...], indices: np.ndarray, out: np.ndarray) -> np.ndarray:
         indices = np.asarray(indices, dtype=np.int64)
         if len(indices) and not (indices.min() >= 0 and indices.max() < len(self)):
             raise IndexError(f"samples are 0 to {len(self) - 1}, got {indices.min()} to {indices.max()}")
         shard, row = np.divmod(indices, self.samples_per_shard)
-        first = shards[int(shard[0]) if len(indices) else 0]
-        gathered = np.empty((len(indices), *first.shape[1:]), first.dtype) if out is None else out
         breaks = np.flatnonzero((np.diff(indices) != 1) | (np.diff(shard) != 0)) + 1
         for start, stop in pairwise([0, *breaks.tolist(), len(indices)]):  # neighbours in one piece
             if stop > start:
-                gathered[start:stop] = shards[int(shard[start])][row[start] : row[start] + stop - start]
-        return gathered
+                found = shards[int(shard[start])][row[start] : row[start] + stop - start]
+                t, d = found.shape[1:]
+                out[start:stop, :t, :d] = found
+                out[start:stop, t:] = 0
+                out[start:stop, :t, d:] = 0
+        return out
 
     def split(self, name: str, tasks: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
         """Sample indices (train, test) of the split "episode" or "sample", of these tasks or of all."""
@@ -216,34 +228,42 @@ class Shards:
         return (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> np.ndarray:
-        """Shard `number` [length, *shape], verified."""
+        """Shard `number` [length, *shape], of tokens [length, t, d], verified."""
         if number not in self.opened:
-            name = self.names[number]
-            path = self.run.path(name)
-            try:
-                shard = np.lib.format.open_memmap(path, mode="r")
-            except (
-                ValueError,
-                EOFError,
-                TypeError,
-                OverflowError,
-                SyntaxError,
-                TokenError,
-            ) as error:  # as headers fail
-                raise GhostError(f"{path} is not an array: {error}") from None
-            if shard.shape != (self.lengths[number], *self.shape) or shard.dtype != self.dtype:
-                raise GhostError(f"{path} is {shard.dtype} {shard.shape}, not as {INDEX} says")
-            self.opened[number] = shard
+            self.opened[number] = self._mapped(number, self.run.path(self.names[number]))
         return self.opened[number]
+
+    def stored(self) -> list[tuple[int, ...]]:
+        """The shape of a sample in each shard, from its first bytes; the rest is not read, so not verified yet."""
+        paths = (confined(self.run.folder, f"seed{self.run.seed}/{name}") for name in self.names)
+        return [self._mapped(number, path).shape[1:] for number, path in enumerate(paths)]
+
+    def _mapped(self, number: int, path: Path) -> np.ndarray:
+        try:
+            shard = np.lib.format.open_memmap(path, mode="r")
+        except (ValueError, EOFError, TypeError, OverflowError, SyntaxError, TokenError) as error:  # as headers fail
+            raise GhostError(f"{path} is not an array: {error}") from None
+        is_of_samples = shard.ndim == 3 and len(shard) == self.lengths[number] and shard.dtype == self.dtype
+        fits = is_of_samples and all(1 <= n <= most for n, most in zip(shard.shape[1:], self.shape, strict=True))
+        if not fits or (self.dtype != np.float16 and shard.shape[1:] != self.shape):  # tokens alone may be smaller
+            raise GhostError(f"{path} is {shard.dtype} {shard.shape}, not as {INDEX} says")
+        return shard
 
 
 def shard_lengths(samples: int, per_shard: int) -> list[int]:
     return [min(per_shard, samples - start) for start in range(0, samples, per_shard)]
 
 
+def without_padding(tokens: np.ndarray) -> np.ndarray:
+    """Tokens [n, T, D] without the last tokens and the last dims that are zero in all n samples: [n, t, d]."""
+    t, d = (1 + int(max(np.flatnonzero(tokens.any(axis=axes)), default=0)) for axes in ((0, 2), (0, 1)))
+    return tokens[:, :t, :d]
+
+
 def write_shard(folder: Path, encoded: Encoded) -> tuple[str, ...]:
     """Write tokens.npy, and actions.npy where the backbone has a head; returns their names."""
-    arrays = {TOKENS: encoded.tokens} | ({} if encoded.actions is None else {ACTIONS: encoded.actions})
+    arrays = {TOKENS: without_padding(encoded.tokens)}
+    arrays |= {} if encoded.actions is None else {ACTIONS: encoded.actions}
     for kind, values in arrays.items():
         content = io.BytesIO()
         np.save(content, values, allow_pickle=False)  # into memory: on a full disk np.save does not say what failed

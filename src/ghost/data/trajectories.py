@@ -87,6 +87,10 @@ class Windows:
     def prepare(self, decoder: torch.nn.Module, generator: torch.Generator, done: float) -> None:
         """Nothing to do before an epoch: these samples stay the same."""
 
+    def arranged(self, order: Tensor) -> Tensor:
+        """The places of an epoch: all are in memory, where any order will do."""
+        return order
+
     def batch(self, places: Tensor) -> Window:
         """The windows at these places [B]."""
         n, start = self.episodes[places, None], self.starts[places]

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,7 +43,7 @@ class Batch:
     teacher: Tensor | None = None  # [B, H, d_a], the actions to distil
     phase: Tensor | None = None  # [B] int64: the demonstration's sub-phase, for training only
     history: tuple[Batch, ...] = ()  # the chunks before this one, oldest first, each of the same B episodes
-    real: Tensor | None = None  # [B] bool, in a history: whether the episode had begun by then
+    real: Tensor | None = None  # [B] bool, on the CPU, in a history: whether the episode had begun by then
 
     def __len__(self) -> int:
         return len(self.state)
@@ -73,8 +74,8 @@ def join(batches: Sequence[Batch], *parts: Sequence[Tensor]) -> tuple[Batch, lis
     if len(batches) == 1:
         return batches[0], [part[0] for part in parts]
     last = batches[-1]
-    real = torch.cat([torch.ones(len(b), dtype=torch.bool) if b.real is None else b.real.cpu() for b in batches])
-    kept = real.nonzero()[:, 0].to(last.state.device)
+    real = np.concatenate([np.ones(len(b), bool) if b.real is None else b.real.numpy() for b in batches])
+    kept = torch.from_numpy(np.flatnonzero(real)).to(last.state.device)  # found on the CPU: no device waits
 
     def joined(tensors: Sequence[Tensor]) -> Tensor:
         return torch.cat(list(tensors)).index_select(0, kept)

@@ -140,7 +140,7 @@ class Decoder(nn.Module):
             found.append((z, logits))
             memory = z[-1]
             if chunk.real is not None:
-                memory = memory.masked_fill(~chunk.real[:, None], float("nan"))
+                memory = memory.masked_fill(~chunk.real[:, None].to(memory.device), float("nan"))
         return found
 
     def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:

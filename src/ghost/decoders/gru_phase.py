@@ -74,7 +74,7 @@ class Decoder(nn.Module):
             h = self.cell(x, h)
             plans.append(Plan(self.readout(h), None, logits))
             if chunk.real is not None:
-                h = h * chunk.real[:, None]
+                h = h * chunk.real[:, None].to(h.device)
         return plans
 
     def loss_terms(self, batch: Batch, weights: Weights, generator: Generator | None = None) -> Terms:

@@ -33,6 +33,6 @@ def phase_term(logits: Tensor, batch: Batch, weights: Weights) -> Terms:
     """The cross-entropy of the inferred phase, where it has a weight."""
     if not weights.get("phase"):
         return {}
-    if batch.phase is None or int(batch.phase.min()) < 0:
-        raise ValueError("the phase has a weight but the data set has no phases")
+    if batch.phase is None:
+        raise ValueError("the phase has a weight but the batch has no phases")
     return {"phase": nn.functional.cross_entropy(logits, batch.phase)}

@@ -22,7 +22,7 @@ def chosen(artefacts: Sequence[Artefact] = ARTEFACTS) -> list[tuple[str, str, st
     lines = []
     built = {artefact.id: artefact for artefact in artefacts}
     for table, title, shown, required, compared in (line for line in SHOWN if line[0] in built):
-        names = [cell.name for cell in built[table].cells]
+        names = [cell.name for cell in built[table].within(()).cells]
         for label in (name.removesuffix(f"/{shown}") for name in names if name.endswith(f"/{shown}")):
             if f"{label}/{required}" in names:
                 p = f"{table}/{label}/{compared}" if f"{label}/{compared}" in names else ""

@@ -18,7 +18,7 @@ def blockers(config: Config, text: Path | None = None) -> list[str]:
     found = [f"{problem.where}: {problem.says}" for problem in verify(config, ("runs", "cells"))]
     found += [f"{artefact.id}: not built" for artefact in config.artefacts if not artefact.step]
     found += [f"{identity}: {'; '.join(said)}" for identity, cell in cells.items() if (said := doubts(cell))]
-    return [*found, *unsupported(text or config.main.parent, config)]
+    return [*found, *unsupported(text or config.text, config)]
 
 
 def unsupported(text: Path, config: Config) -> list[str]:

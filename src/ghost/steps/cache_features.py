@@ -95,6 +95,8 @@ def join(
         "samples_per_shard": per_shard,
         "shards": sorted(hashes),
         "starts": dataset.starts(),
+        "cameras": list(dataset.cameras),
+        "convention": dataset.info.get("convention", ""),
         "normalisation": scales.plain() if scales else None,
     }
     write_json(folder / INDEX, index)

@@ -28,8 +28,8 @@ def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = (), scale:
         manifests: the manifests of the experiments that it rests on.
         scale: the build.
     """
-    cells = opened(scale).artefact(artefact).declaration()
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
+    cells = opened(scale).artefact(artefact).within(runs).declaration()
     made = [
         summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], []))
         for cell in cells

@@ -34,6 +34,8 @@ def train(job: Job) -> Plan:
         cached = FeatureCache.of(job.only_run(0))
         device = "cuda" if torch.cuda.is_available() else "cpu"
         chosen = Samples(cached, choose(cached, training, job.name), device, window=training.window, gap=training.gap)
+        if (training.phase or training.pull) and not chosen.has_phases:
+            raise GhostError(f"{job.name}: a term of the phase has a weight, but the data set has no phases")
         if training.distillation:
             chosen.teacher = teach(job.needs[1][0], job.only_run(0), chosen)
         return chosen

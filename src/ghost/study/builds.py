@@ -58,9 +58,9 @@ class Config:
     tasks: tuple[str, ...] = ()  # of a lab's own data set, whose study is ghost.study.own_data; none: the article's
 
     @property
-    def main(self) -> Path:
-        """The main file of the report's text; lint and TeX look for sections below its folder."""
-        return Path("paper/own_data/own_data.tex" if self.tasks else "paper/main.tex")
+    def text(self) -> Path:
+        """The folder of the report's text: main.tex, supplement.tex, sections."""
+        return Path("paper/own_data" if self.tasks else "paper")
 
     def artefact(self, identity: str) -> Artefact:
         for artefact in self.artefacts:
@@ -94,6 +94,15 @@ class Config:
         return self.home / "paper" / "ghost.pdf"
 
     @property
+    def supplement(self) -> Path:
+        """What the links of the report lead to. Its name stands in paper/ghost.sty too, as the report links to it."""
+        return self.pdf.with_name("ghost_supplement.pdf")
+
+    @property
+    def pdfs(self) -> tuple[Path, Path]:
+        return self.pdf, self.supplement
+
+    @property
     def memory(self) -> Path:
         """What `--config` said when the build was made."""
         return self.data / "build.json"
@@ -112,7 +121,7 @@ class Config:
 
     @property
     def page(self) -> str:
-        """The way from the PDF to the audit page, for its links."""
+        """The way from the PDFs to the audit page, for their links."""
         return os.path.relpath(self.data / "audit.html", self.pdf.parent)
 
     @cached_property
@@ -129,9 +138,13 @@ class Config:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
         return groot.in_groot(self.experiment(name))
 
+    def served(self, name: str) -> bool:
+        """Whether its policies act in a server in GR00T's environment, beside the simulators in ours."""
+        return groot.served(self.experiment(name))
+
     def locks(self, name: str) -> tuple[Path, ...]:
         """The files that pin the packages of an experiment's environment: GR00T's has one for GPUs, one for CPUs."""
-        return GROOT_LOCKS if self.in_groot(name) else (LOCK,)
+        return GROOT_LOCKS if self.in_groot(name) else (LOCK, *(GROOT_LOCKS if self.served(name) else ()))
 
     def python(self, name: str) -> list[str]:
         """The interpreter of an experiment."""
@@ -139,7 +152,8 @@ class Config:
 
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
-        return {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+        assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+        return assets | ({"GHOST_SERVE": self.groot_python} if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -224,7 +238,10 @@ def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[s
     tasks = own_data.tasks_of(chosen, known_tasks)
     drawn = own_data.shares(chosen) if tasks else None
     demos = own_data.demos_settings(chosen, tasks) if chosen.get("demos") else {}
-    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=demos, drawn=drawn)
+    libero_demos = _recording(chosen)
+    replaced = groot.replaced(
+        DECLARED, backbone=backbone, checkpoint=model, demos=demos, drawn=drawn, libero_demos=libero_demos
+    )
     workers = int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
@@ -239,6 +256,12 @@ def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[s
     return Config(
         scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths, artefacts, tasks
     )
+
+
+def _recording(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of recorded demonstrations of LIBERO-10; none where a configuration names no data set."""
+    keys = {"path": "libero_demos", "revision": "libero_demos_revision", "convention": "libero_convention"}
+    return {name: chosen.get(key) or "" for name, key in keys.items()} if chosen.get("libero_demos") else {}
 
 
 def opened(scale: str, root: Path = Path()) -> Config:

@@ -81,6 +81,7 @@ class Decoder:
 
 # Section IV-D. Every decoder is trained alike; only Ghost has terms beside imitation.
 TRAINING = {"split": "sample", "epochs": 300, "batch_size": 32, "learning_rate": 3e-4}
+PRECISION = {"precision": "float32"}  # or bf16, in a build of your own
 WIDTHS = {"hidden": 512, "d_context": 128, "d_latent": 64}
 FIELD = {**WIDTHS, "steps": 5, "dt": 0.2}
 GHOST = {**TRAINING, **FIELD}
@@ -110,6 +111,7 @@ def training(
     name: str, decoder: str, settings: Mapping[str, Any], seeds: tuple[int, ...] = SEEDS[:5], *teachers: Experiment
 ) -> Experiment:
     needs, uses = (FEATURES, *(e.name for e in teachers)), tuple(e.module for e in teachers)
+    settings = {**settings, **PRECISION}
     return Experiment(name, "train", f"ghost.decoders.{decoder}", settings, seeds, needs, uses=uses)
 
 

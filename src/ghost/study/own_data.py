@@ -3,7 +3,7 @@
 A build whose `demos` do not have the article's tasks is such a study. Of the article's experiments it has those that
 need nothing but demonstrations: the features, eight trainings, their tests. Its tables have the data set's own tasks as
 rows. What the article says of its own data, of LIBERO or of the theory is left out, and so are the article's numbers:
-the labels below are in no ledger. The report is paper/own_data/own_data.tex.
+the labels below are in no ledger. The text of the report is in paper/own_data.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ghost.errors import GhostError
-from ghost.runs.outside import HUB_ID, Source
+from ghost.runs.outside import Source
 from ghost.study.cells import compared, comparison, largest, mean, parameters, runs, settings, spread
 from ghost.study.declarations import Artefact, Cell, Experiment, figure
 from ghost.study.offline import (
@@ -53,7 +53,7 @@ def tasks_of(chosen: Mapping[str, Any], known: tuple[str, ...]) -> tuple[str, ..
         named = tuple(read_meta(Path(demos), read_info(Path(demos)))[0].values())
     if not demos or set(named) == set(TASKS):
         return ()
-    if not named and HUB_ID.fullmatch(demos) and not Path(demos).is_dir():
+    if not named and chosen.get("demos_revision") and not Path(demos).is_dir():
         raise GhostError(f"config: tasks must name those of {demos}, which is on the hub: `ghost inspect` shows them")
     if len(set(named)) != len(named):
         raise GhostError("config: tasks names one twice")

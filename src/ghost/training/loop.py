@@ -3,6 +3,8 @@
 A run depends on its seed alone. Initial weights, order of samples, and noise come from three generators of the run, and
 one thread computes, since sums that are split over threads round differently. An unfinished run keeps its state in a
 file; a killed run goes on from there to the same bytes.
+
+An update waits for nothing: losses stay on the device until the epoch ends, the number of updates is counted here.
 """
 
 import copy
@@ -33,6 +35,7 @@ from ghost.training.checkpoint import MODEL, read_tensors, save_decoder, write_t
 STATE = "state.safetensors"  # of an unfinished run
 STATE_EVERY_S = 60.0
 COPIES = 4  # of the weights: themselves, their gradient, Adam's two moments
+FULL, HALF = "float32", "bf16"
 WEIGHTS = ("contrastive", "basin", "phase", "pull", "kl", "consistency", "distillation")  # of terms beside the first
 
 
@@ -60,6 +63,7 @@ class Training:
     noise: float = 0.0  # σ of the Gaussian noise on tokens and state
     validation_share: float = 0.0  # of the training samples held back; the weights of the best epoch on them are kept
     patience: int = 0  # stop after this many epochs without a better one; never when 0
+    precision: str = FULL  # of the products in an update: float32, or bf16; weights and moments are float32 always
 
     def __post_init__(self) -> None:
         at_least_one(self, "epochs", "batch_size", "window", "gap")
@@ -71,6 +75,8 @@ class Training:
         below_one(self, "validation_share")
         if self.patience and not self.validation_share:
             raise ValueError(f"patience = {self.patience} needs a validation_share")
+        if self.precision not in (FULL, HALF):
+            raise ValueError(f"precision must be {FULL} or {HALF}, got {self.precision!r}")
         if self.curriculum_share and not self.contrastive:
             raise ValueError(f"curriculum_share = {self.curriculum_share} needs a contrastive weight")
 
@@ -125,13 +131,14 @@ class Fit:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(initial)
             self.decoder: Any = build(module, settings, samples.sizes, copies=COPIES).to(samples.device)
-        self.order = torch.Generator(samples.device).manual_seed(order)
+        self.order = torch.Generator().manual_seed(order)
         self.noise = torch.Generator(samples.device).manual_seed(noise)
         self.places, self.validation_places = self._hold_back(held_back)
         self.names, self.parameters = zip(*self.decoder.named_parameters(), strict=True)
         self.first = [torch.zeros_like(p) for p in self.parameters]  # Adam's moments
         self.second = [torch.zeros_like(p) for p in self.parameters]
-        self.steps = [torch.zeros((), device=samples.device) for _ in self.parameters]
+        self.steps = [torch.zeros((), device=samples.device) for _ in self.parameters]  # Adam's count, on the device
+        self.updates = 0  # the same count
         self.curves: dict[str, list[float]] = {"loss": [], **{name: [] for name in self.terms}, "validation": []}
         self.best: dict[str, Tensor] = {}  # weights of the best epoch on the validation samples
 
@@ -165,8 +172,8 @@ class Fit:
         sums = {name: torch.zeros((), device=self.samples.device) for name in ("loss", *self.terms)}
         self.decoder.train()
         self.samples.prepare(self.decoder, self.noise, self.epochs_run / t.epochs)
-        order = torch.randperm(len(self.places), generator=self.order, device=self.samples.device)
-        for places in torch.split(self.places[order], t.batch_size):
+        order = self.places[torch.randperm(len(self.places), generator=self.order)]
+        for places in torch.split(self.samples.arranged(order), t.batch_size):
             for name, value in self.step(self.samples.batch(places), weights).items():
                 sums[name] += value * len(places)
         for name, value in sums.items():
@@ -180,7 +187,8 @@ class Fit:
         """One update; returns the loss before it and its terms, unweighted."""
         if self.training.noise:
             batch = self._noisy(batch)
-        terms = self.decoder.loss_terms(batch, weights, self.noise)
+        with torch.autocast(self.samples.device, torch.bfloat16, enabled=self.training.precision == HALF):
+            terms = self.decoder.loss_terms(batch, weights, self.noise)
         loss = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
         # what has no part in the loss, such as the bias under ∇U, has a zero gradient and stays as it is
         gradients = torch.autograd.grad(loss, self.parameters, materialize_grads=True)
@@ -201,6 +209,7 @@ class Fit:
                 eps=1e-8,
                 maximize=False,
             )
+        self.updates += 1
         return {"loss": loss.detach(), **{name: term.detach() for name, term in terms.items()}}
 
     def validate(self) -> float:
@@ -211,7 +220,7 @@ class Fit:
         with torch.no_grad():
             for batch in self.samples.chunks(self.validation_places):
                 error = masked_mse(self.decoder.act(batch, generator), batch.action, batch.action_mask)
-                total += error.item() * len(batch)
+                total += error.item() * len(batch)  # in double precision, as the curves are
         return total / len(self.validation_places)
 
     def weights(self) -> dict[str, Tensor]:
@@ -227,7 +236,7 @@ class Fit:
             *(Measured("train", f"{name}_loss", self.curves[name][best], n) for name in used),
             Measured("train", "samples", n),
             Measured("train", "epochs", self.epochs_run),
-            Measured("train", "updates", self.steps[0].item()),
+            Measured("train", "updates", self.updates),
             Measured("train", "kept_epoch", best + 1),
             Measured("model", "parameters", sum(p.numel() for p in self.parameters)),
         ]
@@ -259,7 +268,7 @@ class Fit:
         """The learning rate of the next update."""
         t = self.training
         total = t.epochs * math.ceil(len(self.places) / t.batch_size)
-        done = min(1.0, self.steps[0].item() / total)
+        done = min(1.0, self.updates / total)
         return t.learning_rate * (t.final_rate + (1 - t.final_rate) * (1 + math.cos(math.pi * done)) / 2)
 
     def _save(self) -> None:
@@ -296,6 +305,7 @@ class Fit:
                 tensor.copy_(tensors[prefix + name])
         for count in self.steps:
             count.copy_(tensors["steps"])
+        self.updates = int(tensors["steps"])
         self.curves = {name: curve.tolist() for name, curve in below("curve/").items()}
         self.order.set_state(tensors["order"])
         self.noise.set_state(tensors["noise"])

@@ -64,7 +64,7 @@ class Report:
     ) -> Iterator[Problem]:
         """The cells of one figure or table: computed, in cells.jsonl, and in its own file."""
         together, own = self.config.data / "cells.jsonl", self.config.data / "cells" / f"{artefact.stage}.jsonl"
-        declared, made = artefact.declaration(), []
+        declared, made = artefact.within([each.name for each in self.config.experiments]).declaration(), []
         for cell in (cell for cell in declared if cell["estimator"] not in OVER_CELLS):
             try:
                 sides = self.runs.of(cell["experiment"]), self.runs.of(cell["against"])
@@ -100,7 +100,7 @@ class Report:
         yield from self._written({**metrics, self.config.data / "results.csv": results_text(runs)})
 
     def check_text(self) -> Iterator[Problem]:
-        for complaint in lint(self.config.main.parent, self.cells):
+        for complaint in lint(self.config.text, self.cells):
             yield Problem("text", complaint.split(": ")[0], complaint.partition(": ")[2])
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder)
