@@ -29,7 +29,7 @@ def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = (), scale:
         scale: the build.
     """
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
-    cells = opened(scale).artefact(artefact).within(runs).declaration()
+    cells = opened(scale).artefact(artefact).declaration()
     made = [
         summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], []))
         for cell in cells

@@ -247,7 +247,7 @@ def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[s
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
     paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
-    artefacts = ARTEFACTS
+    artefacts = tuple(artefact.within([each.name for each in made]) for artefact in ARTEFACTS)
     if tasks:
         split = str(next(each for each in made if each.name == FEATURES).settings["split_by"])
         artefacts = own_data.artefacts(tasks, split)
