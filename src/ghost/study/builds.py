@@ -23,7 +23,7 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.files import parse_yaml, read_json, read_yaml, write_json
 from ghost.forms import has_form, shortened
 from ghost.runs.outside import HUB, Place
-from ghost.study import DECLARED, EXPERIMENTS, groot
+from ghost.study import DECLARED, EXPERIMENTS, groot, libero
 from ghost.study.declarations import Experiment
 from ghost.study.seeds import Wanted, resolved
 
@@ -135,7 +135,7 @@ class Config:
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
         assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
-        return assets | ({"GHOST_SERVE": self.groot_python} if self.served(name) else {})
+        return assets | (groot.serving(self.groot_python) if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -260,10 +260,11 @@ def _extended(scale: str, root: Path) -> dict[str, dict[str, Any]]:
 def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any]]) -> tuple[Experiment, ...]:
     """The experiments with what the sources say of settings and seeds, each source stronger than those before it.
 
-    `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
-    for one of them, and stronger. There, `seeds` are how many, or which. `max_seeds` is how many an experiment may have
-    whose seeds neither this source names nor a later one. Settings of an experiment that a later source replaces by
-    another one (other data, another backbone) are taken only as far as both have them.
+    `libero_protocol` is for all rollouts, `steps: {train: {epochs: 20}}` for every experiment of a step that has the
+    setting, `experiments: {name: {...}}` for one of them; each is stronger than the one before. There, `seeds` are how
+    many, or which. `max_seeds` is how many an experiment may have whose seeds neither this source names nor a later
+    one. Settings of an experiment that a later source replaces by another one (other data, another backbone) are taken
+    only as far as both have them.
     """
     experiments = {experiment.name: experiment for experiment in replaced.experiments}
     seeds: dict[str, Wanted] = {}
@@ -273,7 +274,8 @@ def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any
         so_far |= {name for key in asked if key in groot.REPLACES for name in groot.REPLACES[key]}
         if "max_seeds" in asked:
             at_most, seeds = asked["max_seeds"], {}
-        for step, settings in (asked.get("steps") or {}).items():
+        protocol = libero.PROTOCOLS[asked["libero_protocol"]] if "libero_protocol" in asked else {}
+        for step, settings in (("rollout", protocol), *(asked.get("steps") or {}).items()):
             _known(step, [experiment.step for experiment in experiments.values()], "step")
             of_step = [experiment for experiment in experiments.values() if experiment.step == step]
             for key in settings:
