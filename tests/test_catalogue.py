@@ -49,7 +49,7 @@ def test_snakemakes_report_has_every_figure_the_pdf_and_the_audit_page(project, 
     assert len([name for name in names if name.endswith(".png")]) >= len(
         list((project / "data/smoke/figures").glob("*.png"))
     )
-    assert [name for name in names if name.endswith("ghost.pdf")]
+    assert {"ghost.pdf", "ghost_supplement.pdf"} <= {name.rsplit("/", 1)[-1] for name in names}
     assert [name for name in names if name.endswith("audit.html")]
     assert "fig:switch_speed" in texts
     assert results

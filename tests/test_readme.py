@@ -91,6 +91,7 @@ def made(path: str) -> bool:
         return Path(path).stem in LABELS | EXAMPLE_NAMES
     return (folder == "data" and rest[0].removesuffix(".dvc") in builds.names(ROOT)) or rest[0] in (
         "ghost.pdf",
+        "ghost_supplement.pdf",
         "generated",
     )
 

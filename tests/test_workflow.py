@@ -18,6 +18,8 @@ import pypdf
 import pytest
 
 from conftest import SMOKE, call, copy_project
+from ghost.report.appendix import anchor
+from ghost.study import buildable
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +57,7 @@ def planned(project: Path, config: tuple[str, ...] = SMOKE) -> set[str]:
     return set(json.loads(call(project, *command, GHOST_SITE=str(site)).stdout))
 
 
+REPORT, SUPPLEMENT = "data/smoke/paper/ghost.pdf", "data/smoke/paper/ghost_supplement.pdf"
 TIMED = ("run.json", "audit.html", "inventory.json")  # files that say when and how long something ran
 AFTER_CELLS = {"collect", "macros", "typeset", "audit", "inventory"}
 
@@ -206,33 +209,62 @@ def test_every_cell_names_runs_whose_records_are_whole(project):
     assert {row["run_id"] for row in rows} == known
 
 
-def test_every_number_in_the_text_of_the_pdf_is_a_cell(project):
-    """The lint keeps typed numbers out of the sources; here what \\cell printed is found in the PDF itself."""
-    pages = pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages
-    text = re.sub(r"\s+", "", "".join(page.extract_text() for page in pages)).replace("−", "-").replace("–", "-")
-    used = set()
-    for path in [*(project / "paper/sections").glob("*.tex"), project / "paper/main.tex"]:
-        used |= set(re.findall(r"\\cell\{([^}]*)\}", re.sub(r"(?<!\\)%.*", "", path.read_text())))
-    assert len(used) > 50
+def test_every_number_in_the_text_of_the_pdfs_is_a_cell(project):
+    """The lint keeps typed numbers out of the sources; here what \\cell printed is found in the PDFs."""
     shown = cells(project)
-    for identity in used:
-        number = re.sub(r"e([-+])0*(\d+)", lambda m: f"×10{m[1].strip('+')}{m[2]}", shown[identity]["shown"])
-        assert number.replace(" ", "") in text, identity
+    for name, source, least in ((REPORT, "main", 50), (SUPPLEMENT, "supplement", 20)):
+        pages = pypdf.PdfReader(project / name).pages
+        text = re.sub(r"\s+", "", "".join(page.extract_text() for page in pages)).replace("−", "-").replace("–", "-")
+        used = set()
+        for section in re.findall(r"\\input\{(sections/\w+)\}", (project / f"paper/{source}.tex").read_text()):
+            written = re.sub(r"(?<!\\)%.*", "", (project / f"paper/{section}.tex").read_text())
+            used |= set(re.findall(r"\\cell\{([^}]*)\}", written))
+        assert len(used) > least
+        for identity in used:
+            number = re.sub(r"e([-+])0*(\d+)", lambda m: f"×10{m[1].strip('+')}{m[2]}", shown[identity]["shown"])
+            assert number.replace(" ", "") in text, identity
 
 
-def links(pdf: Path) -> tuple[list[str], list[str], set[str]]:
-    """Names that links of a PDF go to, addresses that they go to, and the names there are."""
+def links(pdf: Path) -> tuple[list[tuple[str, str]], list[str], set[str]]:
+    """File and name that links of a PDF go to, addresses that they go to, and the names there are."""
     reader = pypdf.PdfReader(pdf)
-    actions = [annotation.get_object().get("/A", {}) for page in reader.pages for annotation in page.get("/Annots", [])]
-    inside = [str(action["/D"]) for action in actions if action.get("/S") == "/GoTo"]
-    outside = [str(action["/URI"]) for action in actions if action.get("/S") == "/URI"]
+    annotations = [annotation.get_object() for page in reader.pages for annotation in page.get("/Annots", [])]
+    actions = [annotation["/A"] for annotation in annotations if annotation["/Subtype"] == "/Link"]
+    assert {action["/S"] for action in actions} <= {"/GoTo", "/GoToR", "/URI"}
+    inside = [
+        (str(action.get("/F", pdf.name)), action["/D"] if isinstance(action["/D"], str) else "")
+        for action in actions
+        if action["/S"] != "/URI"
+    ]
+    outside = [str(action["/URI"]) for action in actions if action["/S"] == "/URI"]
     return inside, outside, set(reader.named_destinations)
 
 
-def test_every_number_of_the_pdf_links_to_its_provenance_and_on_to_the_audit_page(project):
-    inside, outside, names = links(project / "data/smoke/paper/ghost.pdf")
-    assert set(inside) <= names
-    linked = {name.removeprefix("prov:") for name in inside if name.startswith("prov:")}
+def test_no_link_of_the_report_and_its_supplement_is_dead(project):
+    """Within each, from one to the other, and on to the audit page."""
+    found = {Path(name).name: links(project / name) for name in (REPORT, SUPPLEMENT)}
+    page = (project / "data/smoke/audit.html").read_text()
+    targets = set(re.findall(r' id="([^"]*)"', page))
+    for name, (inside, outside, _) in found.items():
+        assert len(inside) > 20
+        for file, place in inside:
+            assert (project / "data/smoke/paper" / file).is_file(), file
+            assert not place or place in found[file][2], f"{name} -> {file}: {place}"
+        for address in outside:
+            path, _, fragment = address.partition("#")
+            if not path.startswith("https://"):
+                assert (project / "data/smoke/paper" / path).resolve() == project / "data/smoke/audit.html"
+                assert fragment in targets
+    there = [place for file, place in found["ghost.pdf"][0] if file == "ghost_supplement.pdf"]
+    back = [place for file, place in found["ghost_supplement.pdf"][0] if file == "ghost.pdf"]
+    assert len(there) > 300
+    assert {"verdicts", "prov:fig:switch_speed", "prov:tab:lightweight/CVAE/test_mse"} <= set(there)
+    assert len(set(back)) > len(buildable(tex=True))  # figures, tables and their pages
+
+
+def test_every_number_of_the_report_links_to_its_provenance_and_on_to_the_audit_page(project):
+    inside = [link for name in (REPORT, SUPPLEMENT) for link in links(project / name)[0]]
+    linked = {place.removeprefix("prov:") for _, place in inside if place.startswith("prov:")}
     for path in (project / "data/smoke/paper/generated").glob("tab_*.tex"):
         numbers_of_table = re.findall(r"\\ghostlink\{prov:([^{}]*)\}", path.read_text())
         assert numbers_of_table, path
@@ -243,45 +275,56 @@ def test_every_number_of_the_pdf_links_to_its_provenance_and_on_to_the_audit_pag
     for text in (project / "paper/sections").glob("*.tex"):
         used = re.findall(r"\\cell\{([^}]*)\}", re.sub(r"(?<!\\)%.*", "", text.read_text()))
         assert set(used) <= linked, text
-    page = (project / "data/smoke/audit.html").read_text()
-    targets = set(re.findall(r' id="([^"]*)"', page))
-    addresses = [address for address in outside if "audit.html" in address]
-    assert len(addresses) == len(cells(project))
-    for address in addresses:
-        path, _, fragment = address.partition("#")
-        assert (project / "data/smoke/paper" / path).resolve() == project / "data/smoke/audit.html"
-        assert fragment in targets
+    _, outside, names = links(project / SUPPLEMENT)
+    entries = {anchor(identity) for identity in cells(project)}
+    assert {f"prov:{name}" for name in entries} <= names
+    assert {address.partition("#")[2] for address in outside if "audit.html#" in address} == entries
 
 
 def test_published_numbers_link_to_their_verdicts(project):
-    inside, _, names = links(project / "data/smoke/paper/ghost.pdf")
+    inside, _, _ = links(project / REPORT)
+    _, _, names = links(project / SUPPLEMENT)
     assert len([name for name in names if name.startswith("claim:")]) > 400
-    assert "claim:fig:switch_speed/gru_a0.30/steps_to_converge" in inside
+    assert ("ghost_supplement.pdf", "claim:fig:switch_speed/gru_a0.30/steps_to_converge") in inside
 
 
-def test_the_smoke_pdf_is_stamped_on_every_page(project):
-    for page in pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages:
+def test_the_supplement_says_where_the_report_has_a_figure(project):
+    """The report's own captions and pages are the other side."""
+    reports = [page.extract_text() for page in pypdf.PdfReader(project / REPORT).pages]
+    text = " ".join("".join(page.extract_text() for page in pypdf.PdfReader(project / SUPPLEMENT).pages).split())
+    number, page = re.search(r"Fig\. ?(\d+), page ?(\d+) ?fig:switch_speed", text).groups()
+    assert re.search(rf"Fig\. {number}\.\s+Switching on the tilted double well", reports[int(page) - 1])
+    assert "??" not in text
+
+
+def test_the_report_has_under_16_pages(project):
+    """Other builds have other numbers in the same text; what grows with the runs is in the supplement."""
+    assert len(pypdf.PdfReader(project / REPORT).pages) < 16
+
+
+@pytest.mark.parametrize("name", [REPORT, SUPPLEMENT])
+def test_the_smoke_pdf_is_stamped_on_every_page(project, name):
+    for page in pypdf.PdfReader(project / name).pages:
         assert "Reduced scale (smoke)" in page.extract_text()
 
 
 def test_a_build_prints_its_own_numbers_beside_another_build(project):
     """The root's figures and tables belong to the laptop build. Here they are wrong, and TeX could find them."""
-    pdf = project / "data/smoke/paper/ghost.pdf"
-    before = pdf.read_bytes()
+    before = [(project / name).read_bytes() for name in (REPORT, SUPPLEMENT)]
     copied = [*(project / "data/smoke/paper/generated").iterdir(), *(project / "data/smoke/figures").glob("*.pgf")]
     strangers = [project / path.relative_to(project / "data/smoke") for path in copied]
     for path in strangers:
         path.parent.mkdir(exist_ok=True)
         path.write_text(r"\errmessage{this is of another build}")
-    call(project, "snakemake", str(pdf.relative_to(project)), "--forcerun", "typeset", *SMOKE)
-    assert pdf.read_bytes() == before
+    call(project, "snakemake", REPORT, "--forcerun", "typeset", *SMOKE)
+    assert [(project / name).read_bytes() for name in (REPORT, SUPPLEMENT)] == before
     for path in strangers:
         path.unlink()
 
 
 def test_every_figure_and_table_is_built(project):
-    text = "".join(page.extract_text() for page in pypdf.PdfReader(project / "data/smoke/paper/ghost.pdf").pages)
-    assert "not built" not in text
+    for name in (REPORT, SUPPLEMENT):
+        assert "not built" not in "".join(page.extract_text() for page in pypdf.PdfReader(project / name).pages)
 
 
 def test_two_builds_are_byte_identical(project, reference):
@@ -371,14 +414,14 @@ def test_an_unknown_target_is_named(project):
 
 def test_a_typed_number_stops_the_report(project, edited):
     edited("paper/sections/dwell_time.tex", "Both parts of the", "It holds for 99 percent. Both parts of the")
-    done = call(project, "snakemake", "data/smoke/paper/ghost.pdf", *SMOKE, check=False)
+    done = call(project, "snakemake", REPORT, *SMOKE, check=False)
     assert done.returncode != 0
     assert re.search(r"dwell_time\.tex:\d+: typed number 99", done.stderr)
 
 
 def test_broken_latex_is_one_line_with_texs_complaint(project, edited):
     edited("paper/sections/dwell_time.tex", "Both parts of the", r"\nosuchmacro Both parts of the")
-    done = call(project, "snakemake", "data/smoke/paper/ghost.pdf", *SMOKE, check=False)
+    done = call(project, "snakemake", REPORT, *SMOKE, check=False)
     assert done.returncode != 0
     assert "Undefined control sequence" in done.stderr
     assert "nosuchmacro" in done.stderr

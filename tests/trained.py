@@ -74,7 +74,10 @@ def write_cache(
             (unit.folder / "tokens").mkdir(exist_ok=True)
             names.append(f"tokens/{number:05d}.npy")
             np.save(unit.folder / names[-1], tokens[start : start + per_shard])
-        write_json(unit.folder / INDEX, {"starts": [], **index, "samples_per_shard": per_shard, "shards": names})
+        write_json(
+            unit.folder / INDEX,
+            {"starts": [], "normalisation": None, **index, "samples_per_shard": per_shard, "shards": names},
+        )
         return Outcome([], arrays, (INDEX, *names))
 
     stand_ins = [{"of": "data"}, {"of": "backbone"}]

@@ -73,7 +73,7 @@ def audit(
         commit: list what rests on the runs of the commit that begins like this.
         file: list what rests on the runs that read, wrote or executed this file, given by its path or the beginning of
             its sha256.
-        verify: hash every file, compute every cell again, compare with the text of the PDF; exit code 1 on a problem.
+        verify: hash every file, compute every cell again, compare with the text of the PDFs; exit code 1 on a problem.
         repair: verify, and remove the outputs that are wrong; `snakemake all` then makes them anew.
         signers: with --verify: a list of people whose signature under the build counts; config/allowed_signers if there
             is one (see `ghost seal`).
@@ -197,7 +197,7 @@ def ready(scale: Scale = "laptop") -> int:
 
 
 def glance(scale: Scale = "laptop") -> None:
-    """Write the results at a glance into README.md and a picture of the report's first pages beside them."""
+    """Write the results at a glance into README.md, and pictures of the report's first pages and of its audit page."""
     from ghost.report.glance import glance as write_glance
 
     write_glance(open_build(scale))
@@ -219,7 +219,7 @@ def seal(key: Path = Path("~/.ssh/id_ed25519"), scale: Scale = "laptop") -> int:
 
 
 def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> None:
-    """Pack cells, records, raw results, code and PDF as an RO-Crate: an appendix to a submission.
+    """Pack cells, records, raw results, code and PDFs as an RO-Crate: an appendix to a submission.
 
     Args:
         out: the zip file to write.

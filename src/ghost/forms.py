@@ -25,7 +25,7 @@ PART = r"(?!\.{1,2}(?:/|\Z))[^/\x00-\x1f\x7f]+"
 NAME = re.compile(rf"{PART}(?:/{PART})*")  # of a file below some folder: no root, no `..`, no control characters
 SHA256 = re.compile(r"[0-9a-f]{64}")
 NAMES: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a finite number"}
-NAMES |= {dict: "an object", list: "a list", None: "null"}
+NAMES |= {dict: "an object", list: "a list", bytes: "bytes", None: "null"}
 LONGEST = 60  # characters that are shown of a wrong value
 
 

@@ -56,7 +56,7 @@ def test_every_file_is_there_with_its_hash_and_no_other(archive, graph):
     for name in sorted(names)[::20]:
         assert hashlib.sha256(archive.read(name)).hexdigest() == files[name]["sha256"]
     assert {part["@id"] for part in graph["./"]["hasPart"]} == names
-    assert "data/smoke/paper/ghost.pdf" in names
+    assert {"data/smoke/paper/ghost.pdf", "data/smoke/paper/ghost_supplement.pdf"} <= names
     assert not [name for name in names if name.endswith(".safetensors")]
 
 
@@ -67,7 +67,8 @@ def test_the_root_and_its_descriptor(graph):
     assert {"name", "description", "datePublished", "license", "mainEntity", "conformsTo"} <= set(root)
     assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
     assert graph["data/smoke/paper/ghost.pdf"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
-    assert graph["paper/sentences.yaml"]["license"] == graph["data/smoke/paper/ghost.pdf"]["license"]
+    for name in ("paper/sentences.yaml", "data/smoke/paper/ghost_supplement.pdf"):
+        assert graph[name]["license"] == graph["data/smoke/paper/ghost.pdf"]["license"]
     assert "license" not in graph["src/ghost/cli.py"]  # as the whole
     assert {"LICENSE", "NOTICE", "paper/LICENSE"} <= graph.keys()
     for profile in root["conformsTo"]:

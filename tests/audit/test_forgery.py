@@ -180,7 +180,7 @@ def flip(path: Path) -> None:
 
 
 GARBAGE = b"\x00\xff{[ no file of ours \xe2\x80\xa8"
-DAMAGED = (  # twenty files, each of another kind
+DAMAGED = (  # files, each of another kind
     *("runs/mlp/manifest.json", "runs/cvae/seed42/run.json", "runs/cvae_offline/seed42/measured.csv"),
     *("runs/switch_speed/seed0/arrays.safetensors", "runs/ghost/seed42/model.safetensors"),
     *("runs/dual_arm_features/seed0/shards.json", "runs/libero_mlp_rollout/seed42/episodes.csv"),
@@ -192,13 +192,12 @@ DAMAGED = (  # twenty files, each of another kind
     ),
     *("results.csv", "metrics/Ghost.json", "audit.html", "notebooks/ghost_walkthrough.html"),
     *("paper/generated/numbers.tex", "paper/generated/tab_lightweight.tex", "figures/dwell_time.pgf"),
-    *("figures/switch_speed.png", "paper/ghost.pdf"),
+    *("figures/switch_speed.png", "paper/ghost.pdf", "paper/ghost_supplement.pdf"),
 )
 
 
 @pytest.mark.parametrize("spoil", [flip, lambda path: path.write_bytes(GARBAGE), lambda path: path.write_bytes(b"")])
-def test_twenty_damaged_files_are_all_named_and_made_anew(config, spoil):
-    assert len(DAMAGED) == 20
+def test_damaged_files_are_all_named_and_made_anew(config, spoil):
     for name in DAMAGED:
         spoil(config.data / name)
     found = said(config)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pypdf
 import pytest
+from pypdf.generic import NameObject, TextStringObject
 from small_build import forge
 
 from ghost.audit.affected import Query, affected
@@ -140,8 +141,9 @@ def test_a_stale_feature_cache_is_named(config, keep):
     assert "the files of dual_arm_features/seed0 have changed since" in found
 
 
-def test_a_pdf_from_another_build_is_named(config, keep):
-    path = keep(config.pdf)
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_pdf_from_another_build_is_named(config, keep, which):
+    path = keep(config.pdfs[which])
     writer = pypdf.PdfWriter(clone_from=path)
     writer.add_metadata({"/GhostCells": "0" * 64})
     writer.write(path)
@@ -165,6 +167,47 @@ def test_a_pdf_that_prints_another_number_is_named(config):
     found = "\n".join(problem.says for problem in check_pdf(report))
     assert "is from another build" in found
     assert f"where the cell {identity} has '4711'" in found
+    where = {problem.where.split(",")[0] for problem in check_pdf(report) if identity in problem.says}
+    assert where == set(map(str, config.pdfs))  # in the table, and in the entry of the supplement
+    report.cells["tab:lightweight/CVAE/new"] = {**report.cells.pop(identity), "id": "tab:lightweight/CVAE/new"}
+    found = "\n".join(problem.says for problem in check_pdf(report))
+    assert "lacks 1 cells, tab:lightweight/CVAE/new among them" in found
+    assert f"a link leads nowhere: {config.page}#{identity}" in found
+
+
+@pytest.mark.parametrize(
+    ("which", "action", "says"),
+    [
+        (0, {"/F": "ghost_supplement.pdf", "/D": "prov:none"}, "a link leads nowhere: prov:none"),
+        (
+            0,
+            {"/F": "elsewhere.pdf", "/D": "prov:none"},
+            "a link leads to a file that is not of this build: elsewhere.pdf",
+        ),
+        (1, {"/F": "ghost.pdf", "/D": "figure.caption.99"}, "a link leads nowhere: figure.caption.99"),
+    ],
+)
+def test_a_dead_link_from_one_pdf_to_the_other_is_named(config, keep, which, action, says):
+    path = keep(config.pdfs[which])
+    writer = pypdf.PdfWriter(clone_from=path)
+    links = [link.get_object()["/A"] for page in writer.pages for link in page.get("/Annots", [])]
+    across = next(link for link in links if link["/S"] == "/GoToR" and isinstance(link["/D"], str))
+    across.update({NameObject(key): TextStringObject(value) for key, value in action.items()})
+    writer.write(path)
+    assert f"{path}, page 1: {says}" in said(config, "pdf")
+
+
+def test_a_damaged_supplement_does_not_hide_the_report(config, keep):
+    supplement = keep(config.supplement)
+    supplement.write_bytes(b"no PDF")
+    report = keep(config.pdf)
+    writer = pypdf.PdfWriter(clone_from=report)
+    writer.add_metadata({"/GhostCells": "0" * 64})
+    writer.write(report)
+    found = said(config, "pdf")
+    assert f"pdf {supplement}: is not a PDF that can be read" in found
+    assert f"pdf {report}: is from another build" in found
+    assert "leads nowhere" not in found  # nobody knows
 
 
 def test_the_way_back_from_a_training_run_reaches_cells_figures_and_sentences(config):

@@ -17,7 +17,6 @@ from ghost.data.dual_arm import (
     minimum_jerk,
 )
 from ghost.data.lerobot import LeRobotDataset
-from ghost.files import read_json
 
 SMALL = Settings(
     episodes=200, steps=80, fps=20, robot_seed=2026, state_noise=0.01, scene_noise=0.02, episodes_per_file=60
@@ -140,7 +139,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
     assert [data.tasks[k] for k in range(10)] == [task.name for task in TASKS]
     assert {len(data.episode(k)) for k in range(12)} == set(data.lengths())
     assert "observation.scene.object" in data.episode(0).columns
-    assert len(read_json(tmp_path / "a/dataset/meta/normalisation.json")["action"]["min"]) == 17
+    assert len(data.require_normalisation().action.low) == 17
 
 
 @pytest.mark.parametrize(

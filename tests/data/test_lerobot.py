@@ -258,7 +258,7 @@ def test_bad_questions_are_one_line(written):
 def test_raw_values_are_not_taken_for_normalised_ones(written):
     folder, _ = written
     with pytest.raises(GhostError, match=r"has no meta/normalisation\.json: its states and actions are raw"):
-        LeRobotDataset.open(folder).limits_file()
+        LeRobotDataset.open(folder).require_normalisation()
 
 
 def test_bad_tables_are_one_line(written, version):

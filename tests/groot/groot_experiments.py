@@ -8,6 +8,7 @@ import numpy as np
 
 from ghost.data import dual_arm
 from ghost.data.lerobot_writer import Recording
+from ghost.data.normalisation import Normalisation
 from lerobot_v2 import write_version
 from trained import declared
 
@@ -63,7 +64,7 @@ def demos_experiment(path: Path) -> str:
     return declared("dual_arm", "make_demos", "ghost.data.recorded", {"path": str(path)}, [0], [])
 
 
-def raw_episodes() -> tuple[list[dual_arm.Demonstration], dict]:
+def raw_episodes() -> tuple[list[dual_arm.Demonstration], Normalisation]:
     settings = dual_arm.Settings(
         EPISODES, 20, 10, robot_seed=1, state_noise=0.01, scene_noise=0.01, episodes_per_file=8
     )
@@ -81,14 +82,12 @@ def film(scene: dict[str, np.ndarray], of: str) -> np.ndarray:
 
 
 def write_recorded(folder: Path, version: str) -> Path:
-    episodes, limits = raw_episodes()
+    episodes, normalisation = raw_episodes()
     recordings = []
     for episode in episodes:
-        raw = {}
-        for name, values in (("state", episode.state), ("action", episode.action)):
-            low, high = (np.array(limits[name][end]) for end in ("min", "max"))
-            raw[name] = (low + (values + 1) / 2 * (high - low)).astype(np.float32)
-        columns = {"observation.state": raw["state"], "action": raw["action"], "phase": episode.phase}
+        state, action = normalisation.state.undo(episode.state), normalisation.action.undo(episode.action)
+        columns = {"observation.state": state.astype(np.float32), "action": action.astype(np.float32)}
+        columns["phase"] = episode.phase
         videos = {CAMERAS[0]: film(episode.scene, "object"), CAMERAS[1]: film(episode.scene, "hands")}
         recordings.append(Recording(dual_arm.TASKS[episode.task].name, columns, videos))
     tasks = [task.name for task in dual_arm.TASKS]

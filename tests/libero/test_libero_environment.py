@@ -145,7 +145,7 @@ def test_cameras_see_the_scene():
     """In a process of its own, since OpenGL is chosen when MuJoCo is imported."""
     code = (
         "from ghost.libero.assets import primitive_assets;"
-        "from ghost.libero.environment import CAMERAS, IMAGE, Environment;"
+        "from ghost.libero.environment import IMAGE, Environment; from ghost.libero.tasks import CAMERAS;"
         "env = Environment(5, primitive_assets()); env.reset(0, 0);"
         "images = [env.render(camera) for camera in CAMERAS];"
         "assert all(image.shape == (IMAGE, IMAGE, 3) and image.std() > 5 for image in images), 'blank';"

@@ -8,8 +8,11 @@ from policies import POLICIES
 
 from ghost.errors import GhostError
 from ghost.libero import episodes as libero_episodes
+from ghost.libero.conventions import find_convention
 from ghost.libero.episodes import Episode, Settings, Trial, measured_of, trials
-from ghost.libero.policy import Policy
+from ghost.libero.policy import Planned
+from ghost.libero.sensing import Senses
+from ghost.libero.tasks import Look
 from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps import rollout as step
@@ -147,16 +150,16 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_for_just_so_many_steps(monk
     """A policy whose actions tell what it was told last, in an environment that never ends and notes what is done."""
     executed, plans = [], []
 
-    class Telling(Policy):
+    class Telling:
         def __init__(self):
-            pass
+            self.senses = Senses(find_convention("ghost"), (), 64)
 
         def start(self, seed):
             pass
 
-        def plan(self, look, instruction, render):
+        def plan(self, raw, instruction):
             plans.append(len(executed))
-            return np.full((16, 7), float("soup" in instruction)), 0
+            return Planned(np.full((16, 7), float("soup" in instruction)), 0)
 
     class Endless:
         start = "somewhere"
@@ -165,7 +168,7 @@ def test_a_misdirected_trial_is_told_the_wrong_thing_for_just_so_many_steps(monk
             pass
 
         def look(self):
-            return None
+            return Look(*(np.zeros(shape) for shape in (3, (3, 3), 2, 2, (21, 9), 3)))
 
         def step(self, action):
             executed.append(bool(action[0]))

@@ -1,6 +1,7 @@
 """Results at a glance: the block of README.md is made of declared cells, and its sentence of their fields."""
 
 import re
+import shutil
 
 import pypdfium2
 import pytest
@@ -75,6 +76,18 @@ def test_the_picture_has_two_pages_side_by_side(tmp_path):
         assert image.size == (120, 120)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not any(map(shutil.which, glance.BROWSERS)), reason="needs Debian's chromium")
+def test_a_page_is_pictured_at_a_place_of_it(tmp_path):
+    """What the address names is what is seen: here all of the screen is green."""
+    style = "body { margin: 0; background: red } div { height: 860px } div:target { background: #0f0 }"
+    (tmp_path / "page.html").write_text(f"<!doctype html><style>{style}</style><div id='two'>two</div>")
+    glance.screenshot(tmp_path / "page.html", "two", tmp_path / "shot.png")
+    with Image.open(tmp_path / "shot.png") as image:
+        assert image.width == 1280
+        assert image.convert("RGB").getpixel((640, 400)) == (0, 255, 0)
+
+
 def test_the_readme_has_a_block_of_declared_cells(root):
     text = (root / glance.README).read_text()
     assert glance.replaced(text, "") != text
@@ -86,4 +99,5 @@ def test_the_readme_has_a_block_of_declared_cells(root):
         assert all(line.count("|") == 6 for line in found.splitlines() if line.startswith("|"))
     else:
         assert found == "Run `make paper`, then `ghost glance`.\n"
-    assert (root / glance.PICTURE).stat().st_size <= 300_000
+    for picture in (glance.PICTURE, glance.PAGE_PICTURE):
+        assert (root / picture).stat().st_size <= 300_000

@@ -93,9 +93,10 @@ def test_what_holds_everywhere_is_left_alone(text):
 
 
 def test_the_report_types_nothing_that_another_build_may_have_otherwise(root):
-    """setup.tex says what the stand-ins are, whichever of them a build uses."""
+    """setup.tex and standins.tex say what the stand-ins are, whichever of them a build uses."""
     found = {path.name: typed(path.read_text()) for path in (root / "paper/sections").glob("*.tex")}
-    found["setup.tex"] = [one for one in found["setup.tex"] if not one.startswith("what only a stand-in has")]
+    for name in ("setup.tex", "standins.tex"):
+        found[name] = [one for one in found[name] if not one.startswith("what only a stand-in has")]
     assert {name: one for name, one in found.items() if one} == {}
 
 
@@ -266,7 +267,7 @@ def test_the_text_describes_the_variants_of_the_attractor_by_their_settings(says
     }
 
 
-def test_every_file_of_the_text_is_in_the_document(root: Path):
-    main = (root / "paper/main.tex").read_text()
+def test_every_file_of_the_text_is_in_the_report_or_the_supplement(root: Path):
+    documents = [(root / f"paper/{name}.tex").read_text() for name in ("main", "supplement")]
     for path in (root / "paper/sections").glob("*.tex"):
-        assert rf"\input{{sections/{path.stem}}}" in main, path
+        assert sum(rf"\input{{sections/{path.stem}}}" in text for text in documents) == 1, path

@@ -301,6 +301,7 @@ def test_smoke_keeps_to_its_own_folder(root):
     smoke, laptop = config.load({"scale": "smoke"}, root), config.load({}, root)
     assert str(smoke.pdf) == "data/smoke/paper/ghost.pdf"
     assert str(laptop.pdf) == "paper/ghost.pdf"
+    assert [str(path) for path in smoke.pdfs] == [str(smoke.pdf), "data/smoke/paper/ghost_supplement.pdf"]
     assert str(smoke.figures) == "data/smoke/figures"
 
 

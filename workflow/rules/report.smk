@@ -1,4 +1,4 @@
-# Report: all cells -> macros -> the PDF and the audit page.
+# Report: all cells -> macros -> the PDFs and the audit page.
 
 MANIFESTS = [scale.manifest(experiment.name) for experiment in scale.experiments]
 # What the report consists of, as a parameter: one more or fewer makes the rules below run again.
@@ -55,6 +55,7 @@ rule macros:
 rule typeset:
     input:
         main="paper/main.tex",
+        supplement="paper/supplement.tex",
         text=SECTIONS,
         style="paper/ghost.sty",
         references="paper/references.bib",
@@ -69,6 +70,12 @@ rule typeset:
             category="Report",
             labels={"file": "the report"},
         ),
+        supplement=report(
+            scale.supplement,
+            caption="../report/supplement.rst",
+            category="Report",
+            labels={"file": "the supplement"},
+        ),
     log:
         f"logs/{scale.scale}/typeset.log",
     conda:
@@ -80,8 +87,9 @@ rule typeset:
         ready=f"python -m ghost.runs.warm ghost.cli ready --scale {scale.scale} &&" if scale.camera_ready else "",
         code=code_hash("ghost.steps.typeset"),
     shell:
-        "({params.ready} python -m ghost.runs.warm ghost.steps.typeset --main {input.main:q} --figures {params.figures:q}"
-        " --generated {params.generated:q} --cells {input.cells:q} --out {output.pdf:q}) > {log:q} 2>&1"
+        "({params.ready} python -m ghost.runs.warm ghost.steps.typeset --main {input.main:q} --supplement {input.supplement:q}"
+        " --figures {params.figures:q} --generated {params.generated:q} --cells {input.cells:q} --out {output.pdf:q}"
+        " --out-supplement {output.supplement:q}) > {log:q} 2>&1"
 
 
 rule notebook:
@@ -117,7 +125,7 @@ rule audit:
         cells=rules.collect.output.cells,
         manifests=MANIFESTS,
         ledger="paper/claims.yaml",
-        page=["src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js"],
+        page=expand("src/ghost/audit/{name}", name=["page.html.jinja", "page.js", "page_runs.js"]),
         figures=expand(scale.figures / "{label}.png", label=LABELS["plot"] + LABELS["draw"]),
     output:
         page=report(

@@ -1,4 +1,4 @@
-"""`ghost bundle`: cells, records, raw results, code and PDF in one zip, as an appendix to a submission.
+"""`ghost bundle`: cells, records, raw results, code and PDFs in one zip, as an appendix to a submission.
 
 The zip is an RO-Crate (ghost.audit.crate). The same build gives the same bytes. Checkpoints and shards are left out;
 their sha256 stand in the records.
@@ -45,8 +45,7 @@ def _files(build: Build) -> Iterator[Path]:
     data = ("cells.jsonl", "results.csv", "audit.html")
     yield from (path for name in data if (path := config.data / name).exists())
     yield from sorted((*(config.data / "cells").glob("*.jsonl"), *(config.data / "metrics").glob("*.json")))
-    if config.pdf.exists():
-        yield config.pdf
+    yield from (path for path in config.pdfs if path.exists())
     for runs in build.manifests.values():
         for run in runs:
             folder = run.folder / f"seed{run.seed}"

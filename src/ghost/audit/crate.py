@@ -44,8 +44,9 @@ def crate(build: Build, files: Mapping[str, str]) -> dict[str, Any]:
         known.update({key: value for key, value in properties.items() if value not in (None, [], "")})
         return {"@id": identity}
 
+    pdfs = [str(path) for path in build.config.pdfs]
     for name, digest in files.items():
-        is_text = name == str(build.config.pdf) or name.startswith("paper/")
+        is_text = name in pdfs or name.startswith("paper/")
         add(name, "File", name=name, sha256=digest, license={"@id": TEXT_LICENCE} if is_text else None)
     steps = {experiment.step for experiment in build.config.experiments} | {"summarize"}
     tools = {step: _tool(add, step) for step in sorted(steps)}
@@ -55,9 +56,10 @@ def crate(build: Build, files: Mapping[str, str]) -> dict[str, Any]:
     ends = sorted(_end(record) for record in map(build.records.__getitem__, build.runs))
     _workflow(add, tools)
     add("#scale-value", "PropertyValue", name="scale", value=build.config.scale, exampleOfWork={"@id": "#scale"})
-    if str(build.config.pdf) in files:
-        add(str(build.config.pdf), "File", exampleOfWork={"@id": "#report"})
-    results = [name for name in (str(build.config.pdf), str(build.config.data / "cells.jsonl")) if name in files]
+    for name, of in zip(pdfs, ("report", "supplement"), strict=True):
+        if name in files:
+            add(name, "File", exampleOfWork={"@id": f"#{of}"})
+    results = [name for name in (*pdfs, str(build.config.data / "cells.jsonl")) if name in files]
     main = add(
         "#workflow-run",
         "CreateAction",
@@ -118,7 +120,7 @@ def _workflow(add: Any, tools: dict[str, Entity]) -> None:
     add("#snakemake", "SoftwareApplication", name="Snakemake", url="https://snakemake.github.io")
     address = {"@id": "https://snakemake.readthedocs.io"}
     add(LANGUAGE, "ComputerLanguage", name="Snakemake", identifier=address, url=address)
-    for name, kind in (("scale", "Text"), ("report", "File")):
+    for name, kind in (("scale", "Text"), ("report", "File"), ("supplement", "File")):
         profile = {"@id": f"{BIOSCHEMAS}/FormalParameter/1.0-RELEASE"}
         add(f"#{name}", "FormalParameter", name=name, additionalType=kind, conformsTo=profile)
     add(
@@ -132,7 +134,7 @@ def _workflow(add: Any, tools: dict[str, Entity]) -> None:
         hasPart=list(tools.values()),
         step=[{"@id": f"{WORKFLOW}#{step}"} for step in tools],
         input=[{"@id": "#scale"}],
-        output=[{"@id": "#report"}],
+        output=[{"@id": "#report"}, {"@id": "#supplement"}],
     )
 
 

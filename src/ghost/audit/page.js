@@ -1,4 +1,4 @@
-// The audit page's only script. All text goes in as text: nothing of the data is ever read as HTML.
+// The audit page's script, with page_runs.js before it. All text goes in as text: nothing of the data is ever read as HTML.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const cells = new Map(data.cells.map((cell) => [cell.anchor, cell]));
@@ -22,7 +22,6 @@ function drawn(tag, attributes = {}, text = "") {
 const code = (text) => make("code", {}, text);
 const link = (cell, text) => make("a", { href: `#${cell.anchor}`, "data-cell": cell.anchor, class: "number" }, text);
 const value = (cell) => (cell.unit ? `${cell.shown} ${cell.unit}` : cell.shown);
-const device = (run) => (run.gpus.length ? run.gpus.map((gpu) => gpu.model).join(", ") : run.cpu);
 
 // ---------------------------------------------------------------------------------------------- tables and figures
 
@@ -35,7 +34,7 @@ function printed() {
       body.append(make("tr", {}, ...row.map((parts) => make(number ? "td" : "th", {},
         ...parts.map((part) => (part.cell ? link(cells.get(part.cell), part.text) : part.text))))));
     });
-    out.append(make("h3", {}, name), make("div", { class: "wide" }, make("table", { "data-table": name }, body)));
+    out.append(make("h3", {}, name), make("div", { class: "wide", tabindex: 0 }, make("table", { "data-table": name }, body)));
   }
   out.append(make("h2", {}, "Figures and their series"));
   for (const [name, picture] of Object.entries(data.figures)) {
@@ -126,33 +125,36 @@ function show(cell) {
     if (!run) continue;
     const more = make("dl");
     field(more, "value", cell.points.filter((point) => point.run === id).map((point) => String(point.value)).join(", "));
-    field(more, "command", code(run.command.join(" ")));
-    field(more, "inputs", ...Object.entries(run.inputs).flatMap(([name, digest]) => [code(`${name} ${digest}`), " "]));
-    field(more, "outputs", ...Object.entries(run.outputs).flatMap(([name, digest]) => [code(`${name} ${digest}`), " "]));
-    field(more, "outside", ...Object.entries(run.outside).flatMap(([name, digest]) => [code(`${name} ${digest.slice(0, 16)}`), " "]));
-    field(more, "packages", Object.entries(run.versions).map((entry) => entry.join(" ")).join(", "));
-    field(more, "code", code(run.code), ` at ${run.commit ?? "no commit"}${run.dirty_sha256 ? " with changes" : ""}`);
-    field(more, "device", `${device(run)} on ${run.host}, ${run.wall_s} s`);
-    field(more, "all of it", make("a", { href: `#${id}` }, "this run's record"));
-    list.append(make("details", { "data-run": id }, make("summary", {}, code(id.slice(0, 8)), ` ${run.experiment}, seed ${run.seed}${values.length ? `: ${values.join(", ")}` : ""}`), more));
+    field(more, "its curves", make("a", { href: `#${id}` }, "this run among the runs"));
+    list.append(make("details", { "data-run": id }, make("summary", {}, code(id.slice(0, 8)), ` ${run.experiment}, seed ${run.seed}${values.length ? `: ${values.join(", ")}` : ""}`), more, record(run)));
   }
-  $("detail").replaceChildren(make("h2", { id: "panel-title" }, cell.id), fields,
+  openPanel(cell.id, fields,
     ...(cell.points.length ? [make("h3", {}, cell.against ? "Values of the runs (open circles: compared with)" : "Values of the runs"), plot(cell)] : []),
     ...(cell.runs.length ? [make("h3", {}, "Runs"), list, make("h3", {}, "What it rests on"), lineage(cell)] : [make("p", {}, "It rests on no run: it is read from the code.")]));
+}
+
+function openPanel(title, ...content) {
+  $("detail").replaceChildren(make("h2", { id: "panel-title" }, title), ...content);
   if (!$("panel").open) $("panel").showModal();
   $("close").focus();
   $("panel").scrollTop = 0;
 }
 
-function follow() {
-  const name = decodeURIComponent(location.hash.slice(1)), cell = cells.get(name);
+function tab(name) {
+  for (const section of ["numbers", "runs"]) $(section).hidden = section !== name;
+  for (const each of $("tabs").children) each.setAttribute("aria-selected", String(each.getAttribute("href") === `#${name}`));
+}
+
+function follow() { // what the address names: a part of the page, a cell, a run, or two runs to compare
+  const name = decodeURIComponent(location.hash.slice(1)), cell = cells.get(name), [word, ...ids] = name.split("/");
   if (cell) return show(cell);
-  if ($("panel").open) $("panel").close();
-  if (runs.has(name)) {
-    $(name).open = true;
-    $(name).scrollIntoView();
-    $(name).querySelector("summary").focus();
+  const named = word === "compare" ? ids.map((id) => runs.get(id)) : [runs.get(name)];
+  if (named.every(Boolean)) {
+    tab("runs");
+    return named.length === 2 ? compareRuns(...named) : showRun(named[0]);
   }
+  if ($("panel").open) $("panel").close();
+  if (["numbers", "runs"].includes(name)) tab(name);
 }
 
 // -------------------------------------------------------------------------------------------------------- filters
@@ -165,7 +167,7 @@ function passes(cell) {
     && (!verdict || cell.claims.some((claim) => claim.verdict === verdict))
     && (!doubt || (doubt === "none" ? cell.doubts.length === 0 : cell.doubts.includes(doubt)))
     && (!run || cell.runs.includes(run))
-    && (!on || cell.runs.some((id) => runs.has(id) && device(runs.get(id)) === on));
+    && (!on || cell.runs.some((id) => runs.has(id) && runs.get(id).device === on));
 }
 
 function filter() {
@@ -173,6 +175,16 @@ function filter() {
   for (const row of $("cells").tBodies[0].rows) row.hidden = !shown.has(row.id);
   for (const anchor of $("printed").querySelectorAll("a[data-cell]")) anchor.classList.toggle("dim", !shown.has(anchor.dataset.cell));
   $("count").textContent = `${shown.size} of ${data.cells.length} cells`;
+}
+
+let found = -1; // the place of the find that is shown
+function find(step) { // search brings the next find into view: first in the tables as printed, then in the list of cells
+  document.querySelector(".found")?.classList.remove("found");
+  const places = [...$("printed").querySelectorAll("table a[data-cell]:not(.dim)"), ...[...$("cells").tBodies[0].rows].filter((row) => !row.hidden)];
+  if (!$("search").value.trim() || places.length === 0) return (found = -1);
+  found = (found + step + places.length) % places.length;
+  places[found].classList.add("found");
+  places[found].scrollIntoView({ block: "center", inline: "nearest" });
 }
 
 function choices(id, names) {
@@ -183,15 +195,22 @@ printed();
 choices("verdict", data.verdicts.map((name) => [name, name]));
 choices("doubt", [["none", "no doubts"], ...[...new Set(data.cells.flatMap((cell) => cell.doubts))].sort().map((name) => [name, name])]);
 choices("run", data.runs.map((run) => [run.id, `${run.experiment}, seed ${run.seed} (${run.id.slice(0, 8)})`]));
-choices("device", [...new Set(data.runs.map(device))].sort().map((name) => [name, name]));
-$("filters").hidden = false;
-$("filters").addEventListener("input", filter);
-$("filters").addEventListener("submit", (event) => event.preventDefault());
+choices("device", [...new Set(data.runs.map((run) => run.device))].sort().map((name) => [name, name]));
+for (const more of document.querySelectorAll(".more")) more.open = !matchMedia("(max-width: 40rem)").matches;
+for (const id of ["tabs", "filters", "run-filters"]) $(id).hidden = false;
+$("filters").addEventListener("input", (event) => {
+  filter();
+  found = -1;
+  if (event.target === $("search")) find(1);
+});
+for (const form of ["filters", "run-filters"]) $(form).addEventListener("submit", (event) => event.preventDefault());
+$("search").addEventListener("keydown", (event) => { if (event.key === "Enter") find(event.shiftKey ? -1 : 1); });
 $("close").addEventListener("click", () => $("panel").close());
 $("panel").addEventListener("close", () => {
-  const last = document.querySelector(`a[data-cell="${CSS.escape(decodeURIComponent(location.hash.slice(1)))}"]`);
-  if (cells.has(decodeURIComponent(location.hash.slice(1)))) history.replaceState(null, "", location.pathname + location.search);
-  last?.focus();
+  const name = decodeURIComponent(location.hash.slice(1)), inRuns = $("numbers").hidden;
+  if (cells.has(name) || runs.has(name) || name.startsWith("compare/")) history.replaceState(null, "", `${location.pathname}${location.search}${inRuns ? "#runs" : ""}`);
+  const places = document.querySelectorAll(`a[data-cell="${CSS.escape(name)}"], tr[data-of="${CSS.escape(name)}"] a`);
+  [...places].find((place) => place.offsetParent)?.focus();
 });
 $("panel").addEventListener("click", (event) => {
   if (event.target === $("panel")) $("panel").close();
@@ -199,9 +218,11 @@ $("panel").addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !["INPUT", "SELECT"].includes(event.target.tagName)) {
     event.preventDefault();
-    $("search").focus();
+    $($("numbers").hidden ? "run-search" : "search").focus();
   }
 });
 window.addEventListener("hashchange", follow);
 filter();
+listRuns();
+tab("numbers");
 follow();

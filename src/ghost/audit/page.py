@@ -1,8 +1,8 @@
 """The audit page: one HTML file that works offline.
 
 It has the tables as printed, each number opening its runs, their values, what they rest on, and the verdict on the
-published number. Whatever is shown stands in the page as data and is put in place as text; the only script that a
-browser will run is ours, named by its hash.
+published number; and a list of all runs (ghost.audit.run_list), of which two can be compared. Whatever is shown stands
+in the page as data and is put in place as text; the only script that a browser will run is ours, named by its hash.
 """
 
 import base64
@@ -16,6 +16,7 @@ from typing import Any
 
 import jinja2
 
+from ghost.audit import run_list
 from ghost.audit.lookup import check_runs
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.verdicts import VERDICTS, judge_all
@@ -27,10 +28,7 @@ from ghost.study import ARTEFACTS
 HERE = Path(__file__).parent
 Cell = dict[str, Any]
 OF_CELLS = ("id", "shown", "unit", "estimator", "experiment", "against", "condition", "metric", "interval", "n", "runs")
-OF_RUNS = (  # fields of a record
-    *("experiment", "settings", "outside", "reduced", "stand_ins", "commit", "dirty_sha256", "start", "wall_s"),
-    *("peak_memory_mb", "host", "cpu", "gpus", "slurm_job_id", "command", "versions"),
-)
+SCRIPTS = ("page_runs.js", "page.js")
 PNG = "data:image/png;base64,"
 NO_POINTS = ("setting", "series", "module", "runs")  # estimators that take no single value from a run
 
@@ -43,15 +41,13 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
     for name, cell in cells.items():
         for run_id in cell["runs"]:
             touched.get(run_id, []).append(name)
-    script = (HERE / "page.js").read_text(encoding="utf-8")
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     data = {
         "scale": scale,
         "cells": _cells(cells, runs, records),
-        "runs": [_run(record, runs[run_id]) for run_id, record in records.items()],
+        "runs": [run_list.listed(runs[run_id], record) for run_id, record in records.items()],
         "tables": {artefact.id: page(artefact, cells) for artefact in ARTEFACTS if artefact.table},
-        "figures": {
-            f"fig:{path.stem}": f"data:image/png;base64,{_base64(path.read_bytes())}" for path in sorted(figures)
-        },
+        "figures": {f"fig:{path.stem}": f"{PNG}{_base64(path.read_bytes())}" for path in sorted(figures)},
         "absent": [artefact.id for artefact in ARTEFACTS if not artefact.step],
         "verdicts": VERDICTS,
     }
@@ -65,6 +61,8 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
         # what the page shows before any script runs, and to those who run none
         cells=data["cells"],
         runs=data["runs"],
+        records=records,
+        not_run=run_list.not_run(runs.values()),
         touched=touched,
         anchor=anchor,
     )
@@ -103,19 +101,6 @@ def _points(cell: Cell, runs: dict[str, Run]) -> list[dict[str, Any]]:
             found = [m.value for m in run.measured() if (run.folder.name, m.condition, m.metric) == side]
             points += [{"run": run.run_id, "seed": run.seed, "value": v, "against": against == 1} for v in found[:1]]
     return [point for point in points if not math.isnan(point["value"])]
-
-
-def _run(record: dict[str, Any], run: Run) -> dict[str, Any]:
-    return {
-        **{key: record[key] for key in OF_RUNS},
-        "id": run.run_id,
-        "seed": run.seed,
-        "code": record["code"]["sha256"][:16],
-        "sources": list(record["code"]["files"]),
-        "inputs": {name: entry["sha256"][:16] for name, entry in record["inputs"].items()},
-        "outputs": {name: entry["sha256"][:16] for name, entry in record["outputs"].items()},
-        "needs": [name.rpartition("/seed")[0] for name, entry in record["inputs"].items() if "run_id" in entry],
-    }
 
 
 def _base64(content: bytes) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,12 @@ def word_vectors(instruction: str, width: int, seed: int) -> np.ndarray:
     numbers = [int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big") for word in words]
     drawn = [np.random.default_rng([seed, number]).standard_normal(width) for number in numbers]
     return np.array(drawn).reshape(-1, width)
+
+
+@cache
+def word_rows(instruction: str, rows: int, width: int, seed: int) -> np.ndarray:
+    """The vectors of the first words [rows, width] float32; zeros when there are fewer."""
+    vectors = np.zeros((rows, width), np.float32)
+    words = word_vectors(instruction, width, seed)[:rows]
+    vectors[: len(words)] = words
+    return vectors

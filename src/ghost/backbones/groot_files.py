@@ -12,7 +12,7 @@ from ghost.backbones.groot_environment import attention
 from ghost.errors import GhostError
 from ghost.files import read_json, write_json
 from ghost.forms import require
-from ghost.runs.outside import is_on_hub
+from ghost.runs.outside import fetched
 
 CHECKPOINT = "checkpoint"  # its folder in a run of ghost.steps.finetune
 EAGLE = "eagle"  # the processor's folder in the checkpoint's folder
@@ -36,17 +36,8 @@ CONFIG = {"backbone_cfg": dict, "action_head_cfg": dict, "action_horizon": SIZE,
 def find_files(name: str, revision: str, what: str) -> Path:
     """The folder of a checkpoint or processor: a local folder, or a repository of the hub at a pinned commit."""
     key = "revision" if what == "checkpoint" else f"{what}_revision"
-    if not is_on_hub(name, revision, f"groot.{what}", f"groot.{key}"):
-        return Path(name).resolve()
-    hub = importlib.import_module("huggingface_hub")
-    try:
-        patterns = ["*.json", "*.txt", "*.safetensors"]
-        return Path(hub.snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except OSError:  # what the hub's library raises without an answer: HTTP errors, no connection, offline mode
-        raise GhostError(
-            f"groot.{what}: {name} at {revision} is not in the local cache and the hub does not answer; download it"
-            " elsewhere and name the folder"
-        ) from None
+    patterns = ("*.json", "*.txt", "*.safetensors")
+    return fetched(name, revision, f"groot.{what}", f"groot.{key}", kind="model", patterns=patterns)
 
 
 def check_files(folder: Path, processor: Path) -> None:

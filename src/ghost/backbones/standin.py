@@ -18,7 +18,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from ghost.backbones import Backbone, Observations, stand_in, word_vectors
+from ghost.backbones import Backbone, Observations, stand_in, word_rows
 from ghost.data.features import Sizes
 from ghost.runs.records import Run
 from ghost.runs.settings import at_least_one
@@ -90,7 +90,9 @@ def encode(settings: Settings, observations: Observations) -> np.ndarray:
     place = np.asarray(observations.columns["observation.scene.place"], dtype=np.int64).reshape(n) % PLACES
     parts = [scene[name] for name in ("object", "target", "distractors", "hands")]
     things = np.concatenate(parts, axis=-1).reshape(n, THINGS, 3)
-    words = np.stack([_words(s, instruction) for instruction in observations.instructions])  # [n, text, h]
+    words = np.stack(
+        [word_rows(instruction, s.text_tokens, s.hidden, s.weights_seed) for instruction in observations.instructions]
+    )  # [n, text, h]
 
     spacing = 2 / np.sqrt(len(w.patch))
     away = things[:, None, :, :2] - w.patch[:, None]  # [n, P, 6, 2]
@@ -105,12 +107,3 @@ def encode(settings: Settings, observations: Observations) -> np.ndarray:
     tokens = np.tanh(x.astype(np.float32)) @ w.out  # [n, T, D]
     rms = np.sqrt(np.square(tokens).mean(axis=-1, keepdims=True) + 1e-6)
     return np.asarray(tokens / rms, dtype=np.float16)
-
-
-@cache
-def _words(settings: Settings, instruction: str) -> np.ndarray:
-    """A vector per word [text_tokens, h]; zeros when there are fewer."""
-    vectors = np.zeros((settings.text_tokens, settings.hidden), np.float32)
-    words = word_vectors(instruction, settings.hidden, settings.weights_seed)[: settings.text_tokens]
-    vectors[: len(words)] = words
-    return vectors

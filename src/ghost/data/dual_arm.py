@@ -23,12 +23,13 @@ grippers and lift their travel. `way/*` in meta/episodes hold the hidden choices
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ghost.data.lerobot import ACTION, LIMITS, STATE
+from ghost.data.lerobot import ACTION, STATE
 from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.normalisation import FILE as NORMALISATION
+from ghost.data.normalisation import Normalisation, Scale, numbered
 from ghost.data.results import Measured, Outcome
 from ghost.files import write_json
 from ghost.runs.settings import at_least, at_least_one, not_negative
@@ -38,6 +39,7 @@ FOLDER = "dataset"  # below the run's folder
 # Action dimensions, also those of the state.
 LEFT_ARM, LEFT_GRIPPER, RIGHT_ARM, RIGHT_GRIPPER, LIFT = tuple(range(7)), (7,), tuple(range(8, 15)), (15,), (16,)
 ARM, GRIPPER = (*LEFT_ARM, *RIGHT_ARM), (*LEFT_GRIPPER, *RIGHT_GRIPPER)
+GROUPS = {"arm": ARM, "gripper": GRIPPER, "lift": LIFT}
 DIMENSIONS = 17
 PHASES = ("approach", "grasp", "lift", "place")
 
@@ -111,14 +113,14 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
         episodes_per_file=settings.episodes_per_file,
         tasks=[task.name for task in TASKS],
     )
-    write_json(root / LIMITS, normalisation)
+    write_json(root / NORMALISATION, normalisation.plain())
     lengths = np.array([len(episode.action) for episode in episodes])
     tasks = np.array([episode.task for episode in episodes])
     measured = [Measured("all", "episodes", len(episodes)), Measured("all", "steps", int(lengths.sum()))]
     for index, task in enumerate(TASKS):
         own = lengths[tasks == index]
         measured += [Measured(task.name, "episodes", len(own)), Measured(task.name, "steps", float(own.sum()))]
-    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in (*names, LIMITS)))
+    return Outcome(measured, files=tuple(f"{FOLDER}/{name}" for name in (*names, NORMALISATION)))
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,8 @@ class Motion:
     reference: np.ndarray  # [E, S + 1, 17]: the robot's dimensions in raw units, with the grippers as commanded
 
 
-def generate(settings: Settings, seed: int) -> tuple[list[Demonstration], dict[str, Any]]:
-    """All episodes in a random order of tasks, and the raw values of -1 and 1 for each dimension."""
+def generate(settings: Settings, seed: int) -> tuple[list[Demonstration], Normalisation]:
+    """All episodes in a random order of tasks, and how their values are normalised."""
     rng = np.random.default_rng(seed)
     plans = draw_plans(settings, rng)
     motion = move(plans, settings.robot_seed)
@@ -179,8 +181,9 @@ def generate(settings: Settings, seed: int) -> tuple[list[Demonstration], dict[s
 
     lengths = plans.durations.sum(axis=1)
     inside = np.arange(command.shape[1]) < lengths[:, None]
-    limits = {"action": _limits(command[inside]), "state": _limits(measured[inside])}
-    action, state = (_normalised(raw, limits[kind]) for raw, kind in ((command, "action"), (measured, "state")))
+    normalisation = Normalisation("limits", _scale("state", measured[inside]), _scale("action", command[inside]))
+    state = np.clip(normalisation.state.apply(measured), -1, 1)  # also past an episode's end, where nothing is recorded
+    action = np.clip(normalisation.action.apply(command), -1, 1)
     episodes = [
         Demonstration(
             task=int(plans.task[e]),
@@ -193,7 +196,7 @@ def generate(settings: Settings, seed: int) -> tuple[list[Demonstration], dict[s
         )
         for e, n in enumerate(lengths)
     ]
-    return episodes, {kind: {"min": low.tolist(), "max": high.tolist()} for kind, (low, high) in limits.items()}
+    return episodes, normalisation
 
 
 def draw_plans(settings: Settings, rng: np.random.Generator) -> Plans:
@@ -321,14 +324,9 @@ def kinematics(robot: np.random.Generator, hand: np.ndarray, wrist: np.ndarray) 
     return np.asarray(np.tanh(np.tanh(0.7 * (u @ w1) + b1) @ w2))
 
 
-def _limits(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _scale(kind: str, raw: np.ndarray) -> Scale:
     """The raw values of -1 and 1 for each dimension [17]."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     for dimensions, travel in TRAVELS:
         low[list(dimensions)], high[list(dimensions)] = travel
-    return low, high
-
-
-def _normalised(raw: np.ndarray, limits: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    low, high = limits
-    return np.asarray(np.clip(2 * (raw - low) / (high - low) - 1, -1, 1), dtype=np.float32)  # rounding may exceed 1
+    return Scale(numbered(kind, len(low)), low, high, GROUPS)

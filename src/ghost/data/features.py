@@ -16,7 +16,8 @@ Files of the run's folder, written by the step `cache_features`:
                           tokens and d <= D dims and leaves the rest zero, the zeros are not stored
     actions/<shard>.npy   [samples_per_shard, H, d_a] float32: what the backbone's own action head predicts, where it
                           has one, in the normalisation of the recorded actions
-    shards.json           the list of shards with the sizes of a sample, and the starts of the episodes
+    shards.json           the list of shards with the sizes of a sample, the starts of the episodes, and how states and
+                          actions were normalised (null if they are as recorded)
     arrays.safetensors    the small arrays
 
 A shard is verified when it is first read, so opening a cache takes the same time at any size.
@@ -33,6 +34,7 @@ from tokenize import TokenError
 
 import numpy as np
 
+from ghost.data.normalisation import Normalisation
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import atomic, confined, read_json
 from ghost.forms import NAME
@@ -48,6 +50,7 @@ INDEXED = {
     "samples_per_shard": LARGEST,
     "shards": [NAME],
     "starts": [str],
+    "normalisation": (dict, None),
 }
 SMALL = ("state", "action", "action_mask", "task", "phase", "episode", "timestep")
 
@@ -89,6 +92,7 @@ class FeatureCache:
     samples_per_shard: int
     action_shards: Shards | tuple[np.ndarray, ...] = ()  # each [samples_per_shard, H, d_a] float32; none without a head
     starts: tuple[str, ...] = ()  # digests of the scenes in which the episodes start, where the data set has them
+    normalisation: Normalisation | None = None  # of states and actions; None: they are as recorded
 
     @classmethod
     def open(cls, manifest: Path) -> FeatureCache:
@@ -114,6 +118,8 @@ class FeatureCache:
             names = [name for name in listed if name.startswith(f"{kind}/")]
             return Shards(run, names, len(small["state"]), per_shard, shape, dtype)
 
+        scales = index["normalisation"]
+        normalisation = Normalisation.of(scales, run.path(INDEX)) if scales is not None else None
         has_head = any(name.startswith(f"{ACTIONS}/") for name in listed)
         return cls(
             **small,
@@ -124,6 +130,7 @@ class FeatureCache:
             samples_per_shard=per_shard,
             action_shards=shards(ACTIONS, (sizes.horizon, sizes.d_action), np.float32) if has_head else (),
             starts=tuple(index["starts"]),
+            normalisation=normalisation,
         )
 
     def __len__(self) -> int:

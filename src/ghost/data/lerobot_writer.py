@@ -83,7 +83,7 @@ def write_dataset(
             files.append(VIDEO_PATH.format(video_key=camera, **place))
             write_video(folder / files[-1], [recording.videos[camera] for recording in held], fps=fps)
     tables_of_meta = {
-        "meta/tasks.parquet": _task_table(tasks),
+        "meta/tasks.parquet": task_table(tasks),
         "meta/episodes/chunk-000/file-000.parquet": pa.Table.from_pylist(episodes),
     }
     for name, table in tables_of_meta.items():
@@ -159,7 +159,7 @@ def _table(columns: Mapping[str, np.ndarray]) -> pa.Table:
     return pa.table(arrays)
 
 
-def _task_table(tasks: Sequence[str]) -> pa.Table:
+def task_table(tasks: Sequence[str]) -> pa.Table:
     """Task indices with the instructions as pandas' index, where lerobot looks for them."""
     table = pa.table({"task_index": np.arange(len(tasks)), "task": tasks})
     kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}

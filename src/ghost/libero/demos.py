@@ -21,10 +21,10 @@ from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
 from ghost.files import atomic
 from ghost.libero.assets import Assets, find_assets
-from ghost.libero.environment import CAMERAS, Environment
+from ghost.libero.environment import Environment
 from ghost.libero.experts import expert
 from ghost.libero.stepping import environment
-from ghost.libero.tasks import TASKS
+from ghost.libero.tasks import CAMERAS, TASKS
 from ghost.runs.driver import Split
 from ghost.runs.settings import at_least_one
 from ghost.runs.units import Kept, Made

@@ -42,7 +42,6 @@ CONTROL_HZ = 20
 SUBSTEPS = 25
 SETTLE_STEPS = 10  # after an init state is set, as in LIBERO's own evaluation
 IMAGE = 256  # pixels, of a camera
-CAMERAS = ("agentview", "robot0_eye_in_hand")
 GRIPPER_SPEED = 0.01  # per substep, as for robosuite's Panda gripper
 STEP_M, STEP_RAD = 0.05, 0.5  # an action of 1
 REST = np.array([0.0] * 6 + [-1.0])  # stay, with an open hand

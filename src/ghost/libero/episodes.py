@@ -27,10 +27,10 @@ from ghost.errors import GhostError
 from ghost.libero.assets import Assets
 from ghost.libero.environment import REST, Environment
 from ghost.libero.experts import PHASES
-from ghost.libero.policy import Policy
+from ghost.libero.policy import Acting
 from ghost.libero.stepping import STEPPINGS, environment
 from ghost.libero.subphases import nominal_subphases
-from ghost.libero.tasks import TASKS
+from ghost.libero.tasks import TASKS, trial_seeds
 from ghost.runs.settings import at_least_one, not_negative
 
 INIT_STATES = 50  # official ones, of each task
@@ -50,9 +50,10 @@ class Settings:
     misdirect: tuple[tuple[int, int], ...] = ()  # (task, whose instruction is given first)
     switch_at: tuple[int, ...] = ()  # steps after which the right instruction is given
     stepping: str = "fast"  # or libero: ghost.libero.stepping
+    rows: int = 1  # of each pass of the policy's networks: ghost.libero.policy
 
     def __post_init__(self) -> None:
-        at_least_one(self, "trials", "max_steps", "execute")
+        at_least_one(self, "trials", "max_steps", "execute", "rows")
         if self.stepping not in STEPPINGS:
             raise ValueError(f"stepping must be one of {', '.join(STEPPINGS)}, got {self.stepping!r}")
         named = {*self.tasks, *(task for pair in self.misdirect for task in pair)}
@@ -86,8 +87,7 @@ class Trial:
     @property
     def seeds(self) -> tuple[int, int]:
         """Of the reset and of the policy."""
-        reset, policy = np.random.SeedSequence([self.env_seed, self.task, self.trial]).generate_state(2).tolist()
-        return reset, policy
+        return trial_seeds(self.env_seed, self.task, self.trial)
 
     @property
     def condition(self) -> str:
@@ -129,7 +129,7 @@ def trials(settings: Settings, seed: int) -> list[Trial]:
 def play(
     settings: Settings,
     assets: Assets,
-    policy: Policy,
+    policy: Acting,
     training_seed: int,
     trial: Trial,
     demonstrated: Collection[str] = (),
@@ -155,9 +155,9 @@ def play(
             chunk = []
         if not chunk:
             told = trial.told if steps < trial.switch_at else trial.task
-            actions, phase = policy.plan(env.look(), TASKS[told].instruction, env.render)
-            chunk = list(actions[: settings.execute])
-            phases.append(phase)
+            planned = policy.plan(policy.senses.sense(env), TASKS[told].instruction)
+            chunk = list(planned.actions[: settings.execute])
+            phases.append(planned.phase)
         watch(env)
         env.step(chunk.pop(0))
         steps += 1

@@ -13,12 +13,12 @@ import numpy as np
 from ghost.data.lerobot_writer import write_video
 from ghost.data.results import EPISODES
 from ghost.errors import GhostError
-from ghost.files import confined
 from ghost.libero.assets import find_assets
 from ghost.libero.demos import FPS
-from ghost.libero.environment import CAMERAS, Environment
+from ghost.libero.environment import Environment
 from ghost.libero.episodes import Settings, play, trials
-from ghost.runs.records import MANIFEST, Run, open_runs
+from ghost.libero.tasks import CAMERAS
+from ghost.runs.records import open_runs
 from ghost.runs.settings import read_settings
 from ghost.steps.rollout import load_policy
 
@@ -36,8 +36,10 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
         raise GhostError(f"{manifest}: its episodes ran on other assets than {assets.folder}")
     jobs = {(job.task, job.trial): job for job in trials(settings, run.seed) if job.told == job.task}
     job = _chosen(jobs, (task, trial), f"{manifest}: (task, trial)")
-    features, *trained = _inputs(run, record)
-    policy = load_policy(settings.backbone, features, tuple(trained))
+    features, trained = run.inputs("cache_features"), run.inputs("train", "finetune")
+    if len(features) != 1 or not trained:
+        raise GhostError(f"{manifest}: the runs that this rollout used are gone, or it is no rollout")
+    policy = load_policy(settings.backbone, features[0], tuple(trained), settings.rows)
     frames: list[np.ndarray] = []
 
     def watch(env: Environment) -> None:
@@ -51,19 +53,6 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
         raise GhostError(f"{job.name} {ended} after {episode.steps} steps, not as {EPISODES} of {run.folder} has it")
     write_video(out, [np.stack(frames)], fps=FPS)
     return f"{out}: task {task}, trial {trial} {ended} after {episode.steps} steps, as recorded"
-
-
-def _inputs(run: Run, record: Mapping[str, Any]) -> list[Run]:
-    """The runs that a rollout used: features first, then trained decoders."""
-    found = []
-    for name, entry in record["inputs"].items():
-        if "run_id" not in entry:
-            continue
-        runs = open_runs(confined(run.folder.parent, f"{Path(name).parent}/{MANIFEST}"))
-        found += [other for other in runs if other.run_id == entry["run_id"]]
-    if len(found) < 2:
-        raise GhostError(f"{run.folder}/{MANIFEST}: the runs that this rollout used are gone, or it is no rollout")
-    return sorted(found, key=lambda other: other.record()["step"] != "cache_features")
 
 
 def _chosen(known: Mapping[Any, Thing], wanted: Any, what: str) -> Thing:

@@ -32,6 +32,7 @@ THINGS = {
     "door": "microwave_1_microdoorroot",
 }
 ROWS = {name: row for row, name in enumerate(THINGS)}  # of `Look.things`
+CAMERAS = ("agentview", "robot0_eye_in_hand")  # of the simulation
 JOINTS = ("flat_stove_1_button", "white_cabinet_1_bottom_level", "microwave_1_microjoint")
 
 
@@ -96,6 +97,12 @@ TASKS = (
         (Goal("yellow_mug", "microwave"), Goal("door", "microwave", 2)),
     ),
 )
+
+
+def trial_seeds(env_seed: int, task: int, trial: int) -> tuple[int, int]:
+    """Of the reset and of the policy, in a trial."""
+    reset, policy = np.random.SeedSequence([env_seed, task, trial]).generate_state(2).tolist()
+    return reset, policy
 
 
 @dataclass(frozen=True)

@@ -79,12 +79,15 @@ def dvc() -> None:
     write_text(Path("dvc.yaml"), stages_text())
 
 
-def lock() -> None:
-    """Pin the installed packages: write requirements.lock, and the files for conda from it and from groot.lock."""
+def lock(upgrade: bool = False) -> None:
+    """Resolve what pyproject.toml asks for by uv: write requirements.lock with hashes, and the same for conda.
+
+    Args:
+        upgrade: take the newest versions; otherwise those of the lock stay where they fit.
+    """
     from ghost.project.lock import write_lock
 
-    envs = Path("workflow/envs")
-    write_lock(Path("requirements.lock"), Path("environment.yml"), envs / "groot.lock", envs / "groot.yml")
+    print(write_lock(upgrade))
 
 
 SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock)

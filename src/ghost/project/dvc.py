@@ -77,7 +77,8 @@ def _report(config: Config) -> list[str]:
     names = ["cells.jsonl", "results.csv", "audit.html", f"notebooks/{NOTEBOOK}.html"]
     names += [f"metrics/{name}" for name in metric_names()]
     generated = [config.generated / f"{name}.tex" for name in ("numbers", "provenance_entries", "verdict_entries")]
-    return [str(path) for path in (config.pdf, *generated, *(config.data / name for name in names), config.inventory)]
+    made = (config.data / name for name in names)
+    return [str(path) for path in (*config.pdfs, *generated, *made, config.inventory)]
 
 
 def stages_text() -> str:

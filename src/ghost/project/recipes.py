@@ -18,10 +18,10 @@ from ghost.study.declarations import Artefact
 
 NOTEBOOKS = "workflow/notebooks"
 TEXT = (
-    *("paper/main.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections", "paper/tikz"),
-    *("paper/claims.yaml", "paper/sentences.yaml"),
+    *("paper/main.tex", "paper/supplement.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections"),
+    *("paper/tikz", "paper/claims.yaml", "paper/sentences.yaml"),
 )
-PAGE = ("src/ghost/audit/page.html.jinja", "src/ghost/audit/page.js")
+PAGE = tuple(f"src/ghost/audit/{name}" for name in ("page.html.jinja", "page.js", "page_runs.js"))
 REPORT = ("collect", "macros", "typeset", "audit", "notebook", "inventory")  # the steps behind figures and tables
 
 
@@ -37,7 +37,7 @@ def recipes(config: Config) -> dict[str, str]:
             _contents(experiment.reads),
             [runs[need] for need in experiment.needs],
         )
-    made = {artefact.stage: _artefact(artefact, runs, rules) for artefact in ARTEFACTS if artefact.step}
+    made = {artefact.stage: _artefact(artefact.within(runs), runs, rules) for artefact in ARTEFACTS if artefact.step}
     notebooks = {name for path in sorted(Path(NOTEBOOKS).glob("*.py")) for name in imports(path.resolve())}
     code = code_hash(*(f"ghost.steps.{step}" for step in REPORT), *sorted(notebooks))
     return {**made, "paper": _digest(rules, made, runs, code, _contents([*TEXT, *PAGE, NOTEBOOKS]))}

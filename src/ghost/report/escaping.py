@@ -24,6 +24,7 @@ SPECIAL = {
     "→": r"\ensuremath{\to}",
 }
 INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
+BOUND = re.compile(r"([<>≤≥≈]) ([-+]?[\d.,]*\d\S*)")
 NUMBER = re.compile(r"(?P<mantissa>[-+]?[\d.,]*\d)(?:e(?P<sign>[-+])0*(?P<exponent>\d+))?")
 
 
@@ -48,6 +49,8 @@ def number(shown: str) -> str:
         return " to ".join(map(number, ends))
     interval = INTERVAL.fullmatch(shown)
     parts = interval.groups() if interval else shown.split(" ± ")
+    if bound := BOUND.fullmatch(shown):
+        return f"{escape(bound[1])}~{number(bound[2])}"
     if not all(map(NUMBER.fullmatch, parts)):
         return escape(shown)
     made = [NUMBER.sub(_math, part) for part in parts]

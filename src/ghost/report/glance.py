@@ -1,8 +1,12 @@
-"""Results at a glance: a few central cells and a picture of the report, for README.md.
+"""Results at a glance: a few central cells, and pictures of the report and of its audit page, for README.md.
 
 The block stands between two comments in README.md. `ghost glance` writes it from a build, so nobody types a number.
 """
 
+import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,16 +22,19 @@ from ghost.report.headlines import chosen
 from ghost.study.builds import Config
 
 README = Path("README.md")
-PICTURE = Path("docs/images/report.png")
+PICTURE, PAGE_PICTURE = Path("docs/images/report.png"), Path("docs/images/audit.png")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BEGIN, END = "<!-- glance -->\n", "<!-- /glance -->\n"
 
 
 def glance(config: Config) -> None:
-    """Write the block of README.md and, where the build has a PDF, its picture."""
+    """Write the block of README.md, a picture of the build's PDF, and one of its audit page where there is chromium."""
     text = README.read_text(encoding="utf-8")
     write_text(README, replaced(text, block(read_cells(config.data / "cells.jsonl"), config.scale)))
     if config.pdf.exists():
         picture(config.pdf, PICTURE)
+    if (config.data / "audit.html").exists():
+        screenshot(config.data / "audit.html", "runs", PAGE_PICTURE)
 
 
 def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:
@@ -72,3 +79,23 @@ def picture(pdf: Path, out: Path, *, pages: int = 2, dpi: int = 60) -> None:
     ]
     with atomic(out) as temporary:
         Image.fromarray(np.hstack(images)).quantize(32).save(temporary, optimize=True)
+
+
+def screenshot(page: Path, place: str, out: Path) -> None:
+    """A page at a place of it, as chromium shows it; nothing where there is no chromium."""
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        shot = Path(folder) / "shot.png"
+        command = [
+            *(browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # chromium refuses to sandbox for root
+            *(f"--user-data-dir={folder}/profile", "--window-size=1280,860", f"--screenshot={shot}"),
+            f"{page.resolve().as_uri()}#{place}",
+        ]
+        done = subprocess.run(command, capture_output=True, timeout=300, check=False)  # noqa: S603  # no shell
+        if done.returncode or not shot.is_file():
+            raise GhostError(f"{browser} made no picture of {page}")
+        with Image.open(shot) as image, atomic(out) as temporary:
+            image.convert("RGB").quantize(64).save(temporary, format="PNG", optimize=True)

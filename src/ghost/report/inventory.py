@@ -1,4 +1,4 @@
-"""The files that a build consists of, from the records of its runs to the PDF. The inventory has the sha256 of each.
+"""The files that a build consists of, from the records of its runs to the PDFs. The inventory has the sha256 of each.
 
 Large files of runs (checkpoints, shards) are not among them: the manifests have their sha256.
 """
@@ -15,7 +15,7 @@ NOTEBOOK = "ghost_walkthrough"
 
 
 def outputs(config: Config, *, tex: bool) -> list[Path]:
-    """What `snakemake all` makes beside the runs; without TeX, no drawings and no PDF."""
+    """What `snakemake all` makes beside the runs; without TeX, no drawings and no PDFs."""
     artefacts, suffixes = buildable(tex=tex), (".pdf", ".png", *([".pgf"] if tex else []))
     drawn = [artefact.label for artefact in artefacts if artefact.step in ("plot", "draw")]
     tables = [artefact.stage for artefact in artefacts if artefact.step == "tabulate"]
@@ -27,7 +27,7 @@ def outputs(config: Config, *, tex: bool) -> list[Path]:
         *(config.generated / f"{name}.tex" for name in (*tables, "numbers", "provenance_entries", "verdict_entries")),
         config.data / "notebooks" / f"{NOTEBOOK}.html",
         config.data / "audit.html",
-        *([config.pdf] if tex else []),
+        *(config.pdfs if tex else []),
     ]
 
 

@@ -11,6 +11,8 @@ import pypdf
 from ghost.errors import GhostError
 from ghost.report.tex import available
 
+LOST = re.compile(r"Warning: (?:Reference|Citation) `(.*?)' .*undefined|\(dest\): name\{(.*?)\} has been referenced")
+
 
 def compile_pdf(main: Path, scratch: Path, *, search: Iterable[Path] = ()) -> Path:
     """Run latexmk on `main` and return the PDF in `scratch`; `search` are the folders of the files that it inputs.
@@ -51,6 +53,12 @@ def _short(folder: Path, link: Path) -> str:
     link.unlink(missing_ok=True)
     link.symlink_to(folder.resolve())
     return link.name
+
+
+def lost_links(pdf: Path) -> list[str]:
+    """What a PDF that was just compiled refers to in vain. TeX only warns, and leads such a link to the first page."""
+    found = LOST.finditer(pdf.with_suffix(".log").read_text(errors="replace"))
+    return [match[1] or match[2] for match in found]
 
 
 def cells_of(pdf: Path) -> str:

@@ -9,11 +9,12 @@ its times. A file is read again when one of them has changed.
 """
 
 import hashlib
+import importlib
 import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,9 +46,14 @@ class Source:
         """Refuse a folder that is missing, and a name on the hub without its commit."""
         where, value = self.key or f"{experiment}.{self.setting}", settings[self.setting]
         if self.revision and value:
-            is_on_hub(value, settings[self.revision], where, f"{where.rpartition('.')[0]}.{self.revision}")
+            is_on_hub(value, settings[self.revision], where, self._revision_key(where))
         elif not self.revision and not Path(value).is_dir():
             raise GhostError(f"{where}: there is no folder {value!r}")
+
+    def _revision_key(self, where: str) -> str:
+        """groot.processor_revision beside groot.processor, libero_demos_revision beside libero_demos."""
+        parent = where.rpartition(".")[0]
+        return f"{parent}.{self.revision}" if parent else f"{where}_{self.revision}"
 
     def place(self, settings: Mapping[str, str]) -> "Place | None":
         """The folder; None for a name on the hub, and where the setting is empty."""
@@ -103,6 +109,20 @@ def is_on_hub(name: str, revision: str, where: str, key: str) -> bool:
             f" {revision!r}"
         )
     return True
+
+
+def fetched(name: str, revision: str, where: str, key: str, *, kind: str, patterns: Sequence[str] = ()) -> Path:
+    """A folder, or the files of a repository of the hub (`kind`: model or dataset) at its commit, cached here."""
+    if not is_on_hub(name, revision, where, key):
+        return Path(name).resolve()
+    hub = importlib.import_module("huggingface_hub")
+    try:
+        return Path(hub.snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=patterns or None))
+    except OSError:  # what the hub's library raises without an answer: HTTP errors, no connection, offline mode
+        raise GhostError(
+            f"{where}: {name} at {revision} is not in the local cache and the hub does not answer; download it"
+            " elsewhere and name the folder"
+        ) from None
 
 
 def _below(folder: Path) -> Iterator[Path]:

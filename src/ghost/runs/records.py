@@ -124,6 +124,15 @@ class Run:
             raise GhostError(f"{path}: run {record['run_id']}, but the manifest lists {self.run_id} there")
         return record
 
+    def inputs(self, *steps: str) -> list["Run"]:
+        """The runs that it used and that these steps made, found beside it."""
+        found = []
+        for name, entry in self.record()["inputs"].items():
+            manifest = confined(self.folder.parent, f"{Path(name).parent}/{MANIFEST}")
+            if "run_id" in entry and manifest.is_file():
+                found += [run for run in open_runs(manifest) if run.run_id == entry["run_id"]]
+        return [run for run in found if run.record()["step"] in steps]
+
     @cached_property
     def marks(self) -> tuple[bool, tuple[str, ...]]:
         """Whether its settings or those of its inputs are reduced, and what it stands in for."""

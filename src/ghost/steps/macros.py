@@ -9,8 +9,10 @@ numbers.tex defines
     \standin{<figure or table>}{<of>}{...}{...}    the first text where one of its cells rests on this stand-in, else
                                                    the second
 
-and \ghost@built@<id> for each figure and table that exists. An unknown id is an error when the PDF is made. A value
-links to its entry in provenance_entries.tex, a published one to its own in verdict_entries.tex; both are made here too.
+\ghost@built@<id> for each figure and table that exists, and \ghost@traced@<id> for each that has cells. An unknown id
+is an error when the PDF is made. A value
+links to its entry in provenance_entries.tex, a published one to its own in verdict_entries.tex; both are made here too,
+for the supplement.
 """
 
 from collections.abc import Mapping
@@ -56,7 +58,7 @@ def macros(cells: Path, scale: str, out: Path, page: str = "audit.html", built: 
         cells: the cells, a JSON line each.
         scale: the scale they were made at, for the stamp.
         out: the folder to write into.
-        page: the way from the PDF's folder to the audit page.
+        page: the way from the PDFs' folder to the audit page.
         built: ids of the figures and tables that exist.
     """
     by_id = read_cells(cells)
@@ -65,6 +67,7 @@ def macros(cells: Path, scale: str, out: Path, page: str = "audit.html", built: 
     lines = [HEAD, rf"\newcommand{{\ghoststamp}}{{{escape(stamp(by_id, scale))}}}"]
     lines.append(rf"\pdfinfo{{/GhostCells ({sha256(cells)})}}")  # which cells this PDF was made from
     lines += [rf"\ghost@set{{built@{artefact}}}{{}}" for artefact in built]
+    lines += [rf"\ghost@set{{traced@{artefact}}}{{}}" for artefact in sorted({name.split("/")[0] for name in by_id})]
     lines.append(rf"\newcommand{{\standins}}{{{escape(', '.join(stand_ins_of(by_id)) or 'none')}}}")
     lines += [rf"\ghost@set{{standin@{artefact}@{of}}}{{}}" for artefact, of in stand_ins_by_artefact(by_id)]
     for identity, cell in by_id.items():

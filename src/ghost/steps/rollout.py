@@ -9,29 +9,23 @@ demonstration.
     episodes.csv    a line per episode with its seeds, steps, success and phases (one per plan)
 """
 
-import importlib
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
 from ghost.data.features import FeatureCache
 from ghost.data.results import EPISODES, Outcome
-from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.libero.assets import Assets, find_assets
 from ghost.libero.episodes import Episode, Settings, Trial, measured_of, play, refuse_equal_trials, trials
-from ghost.libero.policy import Policy
-from ghost.runs.code import module_path
+from ghost.libero.policy import Alone, Policy
 from ghost.runs.driver import Job, Plan, Split, Unit, main, paired
 from ghost.runs.records import Run
-from ghost.runs.settings import read_settings
 from ghost.runs.units import Kept, Made
-from ghost.training.checkpoint import load_decoder
 
 
 def rollout(job: Job) -> Plan:
@@ -62,7 +56,7 @@ def episode(
     settings: Settings, assets: Assets, features: Run, trained: tuple[Run, ...], folder: Path, trial: dict[str, Any]
 ) -> Made:
     """Play one episode."""
-    policy = load_policy(settings.backbone, features, trained)
+    policy = load_policy(settings.backbone, features, trained, settings.rows)
     seed = -1 if settings.ensemble else trained[0].seed
     return Made(asdict(play(settings, assets, policy, seed, Trial(**trial), demonstrated_starts(features))))
 
@@ -73,18 +67,8 @@ def demonstrated_starts(features: Run) -> frozenset[str]:
 
 
 @cache
-def load_policy(backbone: str, features: Run, trained: tuple[Run, ...]) -> Policy:
-    """What acts: trained decoders, and the backbone of the features that they were trained on."""
-    torch.set_num_threads(1)  # sums split over threads round differently
-    name = f"ghost.backbones.{backbone}"
-    module = importlib.import_module(name) if module_path(name) else None
-    if module is None or not hasattr(module, "start"):
-        raise GhostError(f"{backbone!r} is no backbone")
-    made = features.record()["settings"]
-    own = {field.name: made[field.name] for field in fields(module.Settings) if field.name in made}
-    (settings,) = read_settings(features.name, own, module.Settings)
-    decoders = [load_decoder(run) for run in trained]
-    return Policy(decoders, module.start(settings, decoders[0].sizes, []).encode)
+def load_policy(backbone: str, features: Run, trained: tuple[Run, ...], rows: int) -> Alone:
+    return Alone(Policy.load(backbone, features, trained, rows))
 
 
 def join(folder: Path, made: list[Kept]) -> Outcome:

@@ -78,6 +78,15 @@ class Config:
         return self.home / "paper" / "ghost.pdf"
 
     @property
+    def supplement(self) -> Path:
+        """What the links of the report lead to. Its name stands in paper/ghost.sty too, as the report links to it."""
+        return self.pdf.with_name("ghost_supplement.pdf")
+
+    @property
+    def pdfs(self) -> tuple[Path, Path]:
+        return self.pdf, self.supplement
+
+    @property
     def memory(self) -> Path:
         """What `--config` said when the build was made."""
         return self.data / "build.json"
@@ -94,7 +103,7 @@ class Config:
 
     @property
     def page(self) -> str:
-        """The way from the PDF to the audit page, for its links."""
+        """The way from the PDFs to the audit page, for their links."""
         return os.path.relpath(self.data / "audit.html", self.pdf.parent)
 
     @cached_property
@@ -111,9 +120,13 @@ class Config:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
         return groot.in_groot(self.experiment(name))
 
+    def served(self, name: str) -> bool:
+        """Whether its policies act in a server in GR00T's environment, beside the simulators in ours."""
+        return groot.served(self.experiment(name))
+
     def locks(self, name: str) -> tuple[Path, ...]:
         """The files that pin the packages of an experiment's environment: GR00T's has one for GPUs, one for CPUs."""
-        return GROOT_LOCKS if self.in_groot(name) else (LOCK,)
+        return GROOT_LOCKS if self.in_groot(name) else (LOCK, *(GROOT_LOCKS if self.served(name) else ()))
 
     def python(self, name: str) -> list[str]:
         """The interpreter of an experiment."""
@@ -121,7 +134,8 @@ class Config:
 
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
-        return {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+        assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+        return assets | ({"GHOST_SERVE": self.groot_python} if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -200,13 +214,20 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     model = {key: value for asked in sources.values() for key, value in (asked.get("groot") or {}).items()}
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
-    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
+    demos, libero_demos = chosen.get("demos") or "", _recording(chosen)
+    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=demos, libero_demos=libero_demos)
     workers = int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
     paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
     return Config(scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths)
+
+
+def _recording(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of recorded demonstrations of LIBERO-10; none where a configuration names no data set."""
+    keys = {"path": "libero_demos", "revision": "libero_demos_revision", "convention": "libero_convention"}
+    return {name: chosen.get(key) or "" for name, key in keys.items()} if chosen.get("libero_demos") else {}
 
 
 def opened(scale: str, root: Path = Path()) -> Config:
