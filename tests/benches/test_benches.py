@@ -136,7 +136,8 @@ def test_torchdiffeq_integrates_the_same_ode():
 
 def test_the_share_is_of_flops_and_the_same_work_every_time(monkeypatch):
     monkeypatch.setattr(training, "interleaved", lambda name, ours, reference, repeats, warm_up=1: pairs(name, [3.0]))
-    found, alone = training.share("laptop")
+    found, alone, *waited = training.share("laptop")
+    assert {pair.name for pair in waited} == {"waiting/laptop"}
     assert alone == Pair("share/laptop/products", 0, found.ours, found.reference, "FLOP/s")
     assert found.unit == "FLOP/s"
     assert found.reference == 2 * 1024**3 / 2.0
