@@ -55,6 +55,7 @@ def test_a_release_is_whole_and_the_same_each_time(project, tmp_path):
     assert said["doi"] == DOI
     assert said["license"] == "Apache-2.0"
     assert "GR00T N1.5 backbone" in said["notes"]  # the stand-ins
+    assert said["related_identifiers"][0]["identifier"] in (project / "README.md").read_text()
     assert said["creators"] == [{"name": "The Ghost pipeline contributors"}]
     with pytest.raises(AssertionError, match="is not empty"):
         call(project, *given, str(tmp_path / "one"))

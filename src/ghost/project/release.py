@@ -76,7 +76,8 @@ def metadata(doi: str, date: str, caution: str) -> dict[str, Any]:
         "access_right": "open",
         "license": citation["license"],
         "keywords": citation["keywords"],
-        "references": [f"{authors}. {article['title']}."],
+        "references": [f"{authors}. {article['title']}. {article['url']}"],
+        "related_identifiers": [{"identifier": article["url"], "relation": "isSupplementTo"}],
     }
 
 
