@@ -273,7 +273,7 @@ def test_the_runs_in_a_real_browser(trained_page):
         assert heights == sorted(heights)  # the loss falls: its line goes down the screen
         browser.key("Escape", code=27)
         browser.wait("!document.getElementById('panel').open")
-        assert browser.evaluate("location.hash") == "#runs"
+        browser.wait("location.hash === '#runs'")
         assert not browser.errors
 
 
