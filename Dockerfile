@@ -8,7 +8,7 @@ ENV LANG=C.UTF-8 \
 WORKDIR /ghost
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 
-COPY Makefile requirements.lock workflow/envs/image.sh /opt/build/
+COPY Makefile requirements.lock workflow/envs/cuda.lock workflow/envs/image.sh workflow/envs/install.sh /opt/build/
 # For machines without a GPU: PyTorch's index of CPU builds, with --build-arg PIP_EXTRA_INDEX_URL=...
 ARG PIP_EXTRA_INDEX_URL=
 RUN bash /opt/build/image.sh /opt/build

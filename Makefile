@@ -44,15 +44,15 @@ clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells \
 	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/*.pdf site
 
-# Pinned packages, in a virtual environment of the project's own. The lock is complete, hence --no-deps: hf-libero asks
-# for trainers and trackers that nothing here uses. So two pips can share the work.
+# Pinned packages, in a virtual environment of the project's own.
 PIP_INSTALL := pip install -qq --disable-pip-version-check --no-deps
-.venv/ready: requirements.lock pyproject.toml
+INSTALL := workflow/envs/install.sh
+.venv/ready: requirements.lock workflow/envs/cuda.lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@PYTHONPATH=src $(PYTHON) -m ghost.project.place
 	@echo "setting up .venv from requirements.lock (about two minutes)"
 	@$(PYTHON) -m venv .venv || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
-	@grep -v '^#' requirements.lock | xargs -P 2 -n 40 .venv/bin/$(PIP_INSTALL)
+	@bash $(INSTALL) .venv requirements.lock workflow/envs/cuda.lock
 	@.venv/bin/$(PIP_INSTALL) --no-build-isolation -e .
 	@touch $@
 

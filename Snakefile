@@ -48,7 +48,8 @@ if scale.backbone == "groot" and not CONDA:
         raise WorkflowError(str(error)) from None
 
 TEX = available()
-BUILT = {artefact.stage: artefact for artefact in buildable(tex=TEX)}
+HAS = [row.name for row in scale.experiments]
+BUILT = {artefact.stage: artefact.within(HAS) for artefact in buildable(tex=TEX)}
 OUTPUTS = outputs(scale, tex=TEX)
 LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in ("plot", "draw", "tabulate")}
 

@@ -42,6 +42,7 @@ TOGETHER = (
     "tests/audit/test_bundle.py",
     "tests/audit/test_verify.py",
     "tests/audit/test_forgery.py",
+    "tests/report/test_figures.py",
 )
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from conftest import ROOT, SMOKE, call, copy_project
 
+ENVS = ("cuda.lock", "image.sh", "install.sh")
+PARTS = ["Makefile", "requirements.lock", *(f"workflow/envs/{name}" for name in ENVS)]
 # An Apptainer that writes down the command, and runs it here.
 SHIM = """#!/bin/bash
 if [ "$1" = "--version" ]; then echo "apptainer version 1.3.0"; exit; fi
@@ -26,10 +28,10 @@ def test_both_recipes_run_the_same_steps():
         text = (ROOT / recipe).read_text()
         assert "debian:12-slim" in text
         assert "bash /opt/build/image.sh /opt/build" in text
-        for part in ("Makefile", "requirements.lock", "workflow/envs/image.sh"):
+        for part in PARTS:
             assert part in text
     kept = (ROOT / ".dockerignore").read_text()
-    assert re.findall(r"^!(.*)$", kept, re.M) == ["Makefile", "requirements.lock", "workflow/envs/image.sh"]
+    assert re.findall(r"^!(.*)$", kept, re.M) == PARTS
 
 
 def test_the_image_has_the_packages_that_make_installs(tmp_path):

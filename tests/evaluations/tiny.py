@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ghost.data.dual_arm import DIMENSIONS
+from ghost.data.dual_arm import DIMENSIONS, GROUPS
 from ghost.data.features import FeatureCache, Sizes
+from ghost.data.normalisation import Normalisation, Scale, numbered
 from ghost.decoders import ghost, mlp
 
 TASKS = ("Arrange_cups", "Move_parts", "Take_book")
+SCALE = Scale(numbered("action", DIMENSIONS), -np.ones(DIMENSIONS), np.ones(DIMENSIONS), GROUPS)
 SIZES = Sizes(tokens=3, d_token=6, d_state=5, horizon=4, d_action=20)
 
 
@@ -37,6 +39,7 @@ def cache() -> FeatureCache:
         splits={"sample": (np.sort(order[:20]), np.sort(order[20:])), "episode": (np.arange(24), np.arange(24, n))},
         shards=(tokens,),
         samples_per_shard=n,
+        normalisation=Normalisation("limits", SCALE, SCALE),
     )
 
 

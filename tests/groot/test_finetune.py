@@ -67,7 +67,7 @@ def test_episodes_to_test_on_are_never_drawn(monkeypatch, tiny, demos):
         return np.zeros((len(episode), 56, 56, 3), np.uint8)
 
     monkeypatch.setattr(finetuning, "frames", seen)
-    steps = Steps(open_demos(open_runs(demos)[0]), settings.train_episodes)
+    steps = Steps(open_demos(open_runs(demos)[0]), settings)
     for seed in range(3):
         steps.batch(model, settings, np.random.default_rng(seed))
     assert drawn == set(range(12))

@@ -184,7 +184,7 @@ def test_a_data_set_of_v3_is_cached_too(tmp_path, cached, finetuned):
             {"embodiment": "new_embodyment"},
             "GR00T N1.5 has no embodiment 'new_embodyment'; did you mean new_embodiment?",
         ),
-        ({"d_state": 32}, "has d_state 64, not 32"),
+        ({"d_state": 128}, "has d_state 64 at most, not 128"),
         ({"horizon": 16}, "has horizon 17, not 16"),
         ({"d_token": 2048, "tokens": 64}, "has d_token 64, not 2048"),
         ({"tokens": 500}, "that Eagle gives for these pictures and this text, got 500"),

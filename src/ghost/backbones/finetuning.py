@@ -2,8 +2,8 @@
 
 The recipe has 15,000 updates at 5e-5 with batches of 4, accumulated over 2. Eagle is frozen and the whole action head
 learns (lerobot's and NVIDIA's default). Model, loss, AdamW and the cosine schedule with its warm-up are lerobot's own
-classes; the schedule is stretched over the steps. Training steps are drawn from the first episodes, on which decoders
-train as well, by the episode split of the feature cache.
+classes; the schedule is stretched over the steps. Training steps are drawn from the episodes on which decoders train as
+well, by the episode split of the feature cache. For LIBERO the recipe is NVIDIA's: larger batches, crops, colours.
 
 What is drawn depends on the seed and the step alone. A killed run goes on from its last state file. On a GPU the
 weights of the head are float32 and it computes in bfloat16.
@@ -26,11 +26,12 @@ from torch import Tensor
 from ghost.backbones.groot import Groot, choose_cameras
 from ghost.backbones.groot_environment import device
 from ghost.backbones.groot_files import ASSETS, EAGLE
+from ghost.backbones.views import jittered, middle
 from ghost.data.lerobot import LeRobotDataset
-from ghost.data.sampling import frames
+from ghost.data.sampling import frames, held_back
 from ghost.errors import GhostError
 from ghost.runs.progress import Progress
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, not_negative
 from ghost.training.checkpoint import read_tensors, write_tensors
 
 STATE = "state.safetensors"  # of an unfinished run
@@ -47,22 +48,42 @@ class FineTuning:
     cameras: tuple[str, ...]
     horizon: int
     euler_steps: int  # of the flow, from noise to an action
-    train_episodes: int
+    train_episodes: int  # the first so many; 0: all but those that test_episodes holds back
     steps: int  # updates
     batch_size: int
     accumulation: int  # batches per update
     learning_rate: float
     warmup_share: float
+    test_episodes: int = 0  # of each task, the last ones, are not trained on: the feature cache's test episodes
+    crop: float = 1.0  # the share of a picture's sides that is seen (ghost.backbones.views)
+    pixels: int = 0  # the side to which pictures are resized; 0: as they are
+    jitter: bool = False  # crop at random places, in other colours
 
     def __post_init__(self) -> None:
-        at_least_one(self, "horizon", "euler_steps", "train_episodes", "batch_size", "accumulation")
-        if self.steps < 0:
-            raise ValueError(f"steps must not be negative, got {self.steps}")
+        at_least_one(self, "horizon", "euler_steps", "batch_size", "accumulation")
+        not_negative(self, "steps", "train_episodes", "test_episodes", "pixels")
+        if (self.train_episodes > 0) == (self.test_episodes > 0):
+            raise ValueError(
+                f"one of train_episodes and test_episodes must be positive, got {self.train_episodes} and"
+                f" {self.test_episodes}"
+            )
+        if not 0 < self.crop <= 1:
+            raise ValueError(f"crop must lie above 0 and at most at 1, got {self.crop}")
         if not (self.learning_rate > 0 and 0 <= self.warmup_share < 1):
             raise ValueError(
                 f"learning_rate must be positive and warmup_share in [0, 1), got {self.learning_rate} and"
                 f" {self.warmup_share}"
             )
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Of a checkpoint that takes its weights from another one."""
+
+    euler_steps: int
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "euler_steps")
 
 
 def save(model: Groot, processor: Path, folder: Path) -> tuple[str, ...]:
@@ -79,11 +100,16 @@ def save(model: Groot, processor: Path, folder: Path) -> tuple[str, ...]:
 class Steps:
     """The training steps of the data set. All but their pictures is in memory."""
 
-    def __init__(self, dataset: LeRobotDataset, episodes: int) -> None:
-        if not episodes <= len(dataset):
-            raise GhostError(f"{dataset.folder} has {len(dataset)} episodes, train_episodes is {episodes}")
-        self.dataset = dataset
-        self.episodes = [dataset.episode(index) for index in range(episodes)]
+    def __init__(self, dataset: LeRobotDataset, settings: FineTuning) -> None:
+        if not settings.train_episodes <= len(dataset):
+            raise GhostError(
+                f"{dataset.folder} has {len(dataset)} episodes, train_episodes is {settings.train_episodes}"
+            )
+        chosen = np.arange(settings.train_episodes)
+        if settings.test_episodes:
+            chosen = np.setdiff1d(np.arange(len(dataset)), held_back(dataset, settings.test_episodes))
+        self.dataset, self.numbers = dataset, chosen
+        self.episodes = [dataset.episode(int(index)) for index in chosen]
         self.last = np.cumsum([len(data) for data in self.episodes])
 
     def batch(self, model: Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
@@ -109,9 +135,14 @@ class Steps:
             mask[b, :, :d_action] = 1
             instructions.append(self.dataset.tasks[int(data.task[k])])
         cameras = choose_cameras(settings.cameras, self.dataset.cameras)
-        views = [frames(self.dataset, camera, episode, step) for camera in cameras]  # V of [B, h, w, 3]
+        views = [frames(self.dataset, camera, self.numbers[episode], step) for camera in cameras]  # V of [B, h, w, 3]
+        if not settings.jitter:
+            views = [middle(view, settings.crop, settings.pixels) for view in views]
+        seen = [[view[b] for view in views] for b in range(B)]
+        if settings.jitter:
+            seen = [jittered(pictures, settings.crop, settings.pixels, rng) for pictures in seen]
         return {
-            **model.inputs(instructions, [[view[b] for view in views] for b in range(B)]),
+            **model.inputs(instructions, seen),
             "state": torch.from_numpy(state),
             "action": torch.from_numpy(action),
             "action_mask": torch.from_numpy(mask),
@@ -124,7 +155,7 @@ class Fit:
 
     def __init__(self, model: Groot, dataset: LeRobotDataset, settings: FineTuning, seed: int, state: Path) -> None:
         self.model, self.settings, self.seed, self.state = model, settings, seed, state
-        self.data = Steps(dataset, settings.train_episodes)
+        self.data = Steps(dataset, settings)
         model.head.float()
         with contextlib.redirect_stdout(io.StringIO()):  # lerobot prints what it tunes
             model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)

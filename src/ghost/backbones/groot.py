@@ -2,7 +2,7 @@
 
     frames, one per camera, and the bare instruction -> Eagle's processor -> Eagle -> [n, L, 2048]
     T of the L tokens -> the cache, as float16                                       [n, T, 2048]
-    all L tokens and the state -> the action head, Euler steps from seeded noise   -> [n, H, 32]
+    all L tokens and the state -> the action head, Euler steps from seeded noise   -> [n, H, 32], of which d_a are kept
 
 Letters: n samples, V cameras, L tokens of Eagle, T cached tokens, H horizon.
 
@@ -37,10 +37,11 @@ from torch import Tensor
 from ghost.backbones import Backbone, Observations
 from ghost.backbones.groot_environment import attention, device, dtype, import_lerobot, lock
 from ghost.backbones.groot_files import CHECKPOINT, EAGLE, assembled_processor, check_files, check_weights, read_config
+from ghost.backbones.views import middle
 from ghost.data.features import Encoded, Sizes
 from ghost.errors import GhostError, did_you_mean
 from ghost.runs.records import Run
-from ghost.runs.settings import at_least_one
+from ghost.runs.settings import at_least_one, not_negative
 
 TOKEN_RULE = "of the n tokens whose mask is 1, sorted(numpy.random.default_rng([token_seed, n]).choice(n, T, False))"  # noqa: S105  # no password
 NOISE_RULE = "numpy.random.default_rng([noise_seed, episode, timestep]).standard_normal([H, d_a])"
@@ -56,9 +57,15 @@ class Settings:
     cameras: tuple[str, ...]  # in this order; empty: all cameras of the data set, by name
     embodiment: str  # whose state and action encoders the head takes
     batch_size: int
+    crop: float = 1.0  # the share of a picture's sides that is seen: its middle
+    pixels: int = 0  # the side to which pictures are resized; 0: as they are
+    euler_steps: int = 0  # of the head's flow; 0: as the checkpoint says
 
     def __post_init__(self) -> None:
         at_least_one(self, "tokens", "d_token", "batch_size")
+        not_negative(self, "pixels", "euler_steps")
+        if not 0 < self.crop <= 1:
+            raise ValueError(f"crop must lie above 0 and at most at 1, got {self.crop}")
 
 
 def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
@@ -69,7 +76,8 @@ def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
 
     @cache
     def model() -> Groot:
-        groot = Groot.load(run.verified() / CHECKPOINT, settings.embodiment)
+        folder, steps = run.verified() / CHECKPOINT, settings.euler_steps or None
+        groot = Groot.load(folder, settings.embodiment, euler_steps=steps)
         groot.check(sizes)
         return groot
 
@@ -82,7 +90,7 @@ def start(settings: Settings, sizes: Sizes, runs: list[Run]) -> Backbone:
         "attention": attention(),
         "dtype": str(dtype()).removeprefix("torch."),
     }
-    return Backbone(lambda seen: model().encode(settings, seen), settings.batch_size, facts, lock())
+    return Backbone(lambda seen: model().encode(settings, seen, sizes.d_action), settings.batch_size, facts, lock())
 
 
 def embodiment_number(name: str) -> int:
@@ -142,35 +150,37 @@ class Groot:
         return self.model.action_head
 
     def check(self, sizes: Sizes) -> None:
-        """Refuse samples of sizes that the checkpoint does not have."""
+        """Refuse samples of sizes that the checkpoint does not have. States and actions are padded to its own."""
         config, asked = self.head.config, asdict(sizes)
-        here = {
-            "d_token": config.backbone_embedding_dim,
-            "d_state": config.max_state_dim,
-            "horizon": config.action_horizon,
-            "d_action": config.action_dim,
-        }
+        here = {"d_token": config.backbone_embedding_dim, "horizon": config.action_horizon}
+        most = {"d_state": config.max_state_dim, "d_action": config.action_dim}
         wrong = [f"{name} {value}, not {asked[name]}" for name, value in here.items() if value != asked[name]]
+        wrong += [f"{name} {value} at most, not {asked[name]}" for name, value in most.items() if value < asked[name]]
         if wrong:
             raise GhostError(f"{self.folder} has {'; '.join(wrong)}")
 
-    def encode(self, settings: Settings, seen: Observations) -> Encoded:
-        """Tokens and predicted actions of n samples, one instruction after the other."""
+    def encode(self, settings: Settings, seen: Observations, d_action: int | None = None) -> Encoded:
+        """Tokens and predicted actions of n samples, one instruction after the other; of the actions the first d_a."""
         n, config = len(seen), self.head.config
         tokens = np.empty((n, settings.tokens, settings.d_token), np.float16)
         actions = np.empty((n, config.action_horizon, config.action_dim), np.float32)
-        images = [seen.frames(camera) for camera in choose_cameras(settings.cameras, seen.cameras)]  # V of [n, h, w, 3]
+        cameras = choose_cameras(settings.cameras, seen.cameras)
+        images = [
+            middle(seen.frames(camera), settings.crop, settings.pixels) for camera in cameras
+        ]  # V of [n, h, w, 3]
+        padded = np.zeros((n, config.max_state_dim), np.float32)
+        padded[:, : seen.state.shape[1]] = seen.state
         for instruction in dict.fromkeys(seen.instructions):
             same = [k for k, text in enumerate(seen.instructions) if text == instruction]
             features, mask = self.features(
                 self.inputs([instruction] * len(same), [[view[k] for view in images] for k in same])
             )
-            state = torch.from_numpy(seen.state[same])
+            state = torch.from_numpy(padded[same])
             noise = torch.from_numpy(np.stack([self.noise(settings.noise_seed, *seen.step[k]) for k in same]))
             for k, sample, found in zip(same, features.cpu(), mask.cpu().numpy(), strict=True):
                 tokens[k] = sample[torch.from_numpy(keep(found, settings))].to(torch.float16).numpy()
             actions[same] = self.act(features, state, noise).float().cpu().numpy()
-        return Encoded(tokens, actions)
+        return Encoded(tokens, np.ascontiguousarray(actions[:, :, :d_action]))
 
     def inputs(self, instructions: list[str], images: list[list[np.ndarray]]) -> dict[str, Tensor]:
         """What Eagle's processor makes of instructions and images. `images` has a list [V] of [h, w, 3] per sample."""

@@ -71,7 +71,7 @@ def write(folder: Path, megabytes: int) -> Path:
             names.append(f"{TOKENS}/{number:05d}.npy")
             link(unit.folder / made, unit.folder / names[-1])
         index = {"sizes": asdict(SIZES), "samples_per_shard": PER_SHARD, "task_names": ["noise"], "shards": names}
-        index |= {"starts": []}
+        index |= {"starts": [], "normalisation": None}
         write_json(unit.folder / INDEX, index)
         arrays = {name: np.zeros(samples, np.int64) for name in SMALL}
         arrays |= {"state": np.zeros((samples, SIZES.d_state), np.float32)}

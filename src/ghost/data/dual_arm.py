@@ -39,6 +39,7 @@ FOLDER = "dataset"  # below the run's folder
 # Action dimensions, also those of the state.
 LEFT_ARM, LEFT_GRIPPER, RIGHT_ARM, RIGHT_GRIPPER, LIFT = tuple(range(7)), (7,), tuple(range(8, 15)), (15,), (16,)
 ARM, GRIPPER = (*LEFT_ARM, *RIGHT_ARM), (*LEFT_GRIPPER, *RIGHT_GRIPPER)
+GROUPS = {"arm": ARM, "gripper": GRIPPER, "lift": LIFT}
 DIMENSIONS = 17
 PHASES = ("approach", "grasp", "lift", "place")
 
@@ -328,4 +329,4 @@ def _scale(kind: str, raw: np.ndarray) -> Scale:
     low, high = raw.min(axis=0), raw.max(axis=0)
     for dimensions, travel in TRAVELS:
         low[list(dimensions)], high[list(dimensions)] = travel
-    return Scale(numbered(kind, len(low)), low, high)
+    return Scale(numbered(kind, len(low)), low, high, GROUPS)

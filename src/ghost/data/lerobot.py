@@ -31,8 +31,25 @@ STATE, ACTION = "observation.state", "action"
 LONGEST_S = 10**6  # of a video
 CHUNK = 1000  # files per folder, as in LeRobot
 CAMERAS = ("video", "image")  # dtypes of their features
-OWN = (STATE, ACTION, "timestamp", "task_index", "episode_index")  # columns that every data set has
+TASK = "task_index"
 LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that data sets name differently."""
+
+    state: str = STATE
+    action: str = ACTION
+    task: str = TASK  # indices of the tasks in the meta data, or the instructions themselves
+
+    def __post_init__(self) -> None:
+        if len({self.state, self.action, self.task}) != 3:
+            raise GhostError(f"the columns of state, action and task must differ, got {self.state}, {self.action}")
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        return (self.state, self.action, "timestamp", self.task, "episode_index")
 
 
 @dataclass(frozen=True)
@@ -59,13 +76,27 @@ class LeRobotDataset:
     tasks: Mapping[int, str]
     episodes: Sequence[Mapping[str, Any]]  # the meta data of each, in order
     modality: Mapping[str, Mapping[str, Mapping[str, Any]]]  # NVIDIA's, or empty
+    names: Columns = field(default_factory=Columns)
     _read: tuple[Path, pa.Table] | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: Path, names: Columns | None = None) -> Self:
         info = read_info(path)
         tasks, episodes = read_meta(path, info)
-        return cls(path, info, tasks, episodes, read_modality(path))
+        opened = cls(path, info, tasks, episodes, read_modality(path), names or Columns())
+        if opened.names.task != TASK:
+            opened.tasks = opened._instructions() or tasks
+        return opened
+
+    def _instructions(self) -> dict[int, str]:
+        """The different texts of the column of tasks, numbered as they first appear; none if it holds indices."""
+        found: dict[str, None] = {}
+        for index in range(len(self)):
+            column = self.steps(index)[self.names.task]
+            if not is_text(column.type):
+                return {}
+            found |= dict.fromkeys(map(str, column.unique().to_pylist()))
+        return dict(enumerate(found))
 
     @property
     def fps(self) -> float:
@@ -95,26 +126,31 @@ class LeRobotDataset:
 
     def episode(self, index: int) -> Episode:
         """The steps of one episode, with every column of its file but the pictures."""
-        steps, path = self._steps(index), self.data_file(index)
+        steps, path = self.steps(index), self.data_file(index)
+        if self.names.task != TASK and is_text(steps[self.names.task].type):
+            number = {text: index for index, text in self.tasks.items()}
+            indices = [number[str(text)] for text in steps[self.names.task].to_pylist()]
+            place = steps.column_names.index(self.names.task)
+            steps = steps.set_column(place, self.names.task, pa.array(indices, pa.int64()))
         numeric = [entry.name for entry in steps.schema if not is_picture(entry.type)]
         values = {name: as_array(steps[name], f"{path}: column {name}") for name in numeric}
         self._check(values, f"{path}: episode {index}")
         return Episode(
             index,
-            state=values[STATE].astype(np.float32),
-            action=values[ACTION].astype(np.float32),
+            state=values[self.names.state].astype(np.float32),
+            action=values[self.names.action].astype(np.float32),
             timestamp=values["timestamp"].astype(np.float64),
-            task=values["task_index"].astype(np.int64),
-            columns={name: value for name, value in values.items() if name not in OWN},
+            task=values[self.names.task].astype(np.int64),
+            columns={name: value for name, value in values.items() if name not in self.names.own},
         )
 
-    def _steps(self, index: int) -> pa.Table:
+    def steps(self, index: int) -> pa.Table:
         """The rows of one episode."""
         meta, path = self._meta(index), self.data_file(index)
         if self._read is None or self._read[0] != path:
             self._read = (path, read_parquet(path))
         table = self._read[1]
-        for name in OWN:
+        for name in self.names.own:
             if name not in table.column_names:
                 raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
         own = np.flatnonzero(as_array(table["episode_index"], f"{path}: column episode_index") == index)
@@ -127,15 +163,16 @@ class LeRobotDataset:
     def instruction(self, index: int) -> str:
         """The first task of an episode, in words."""
         named = self._meta(index).get("tasks")
-        if not named:
-            raise GhostError(f"{self.folder}/meta: episode {index} has no tasks")
+        if not named or self.names.task != TASK:
+            return self.tasks[int(self.episode(index).task[0])]
         return str(named[0])
 
     def _check(self, values: Mapping[str, np.ndarray], where: str) -> None:
         """Refuse an episode whose columns are not vectors, times and tasks that fit the meta data."""
-        for name, axes in ((STATE, 2), (ACTION, 2), ("timestamp", 1), ("task_index", 1)):
+        names = self.names
+        for name, axes in ((names.state, 2), (names.action, 2), ("timestamp", 1), (names.task, 1)):
             column = values.get(name, np.zeros(0))
-            kinds = "iu" if name == "task_index" else "iuf"
+            kinds = "iu" if name == names.task else "iuf"
             if (
                 column.ndim != axes
                 or column.dtype.kind not in kinds
@@ -143,12 +180,12 @@ class LeRobotDataset:
                 or not column.size
             ):
                 raise GhostError(f"{where}: {name} must hold {'vectors of ' if axes == 2 else ''}finite numbers")
-        steps = np.arange(len(values[ACTION]))
+        steps = np.arange(len(values[names.action]))
         if np.abs(values["timestamp"] - steps / self.fps).max() > 0.5 / self.fps:
             raise GhostError(f"{where}: its timestamps are not those of {self.fps:g} steps a second, from 0 on")
         if "frame_index" in values and not np.array_equal(values["frame_index"], steps):
             raise GhostError(f"{where}: its frames are not numbered 0 to {len(steps) - 1}")
-        unknown = sorted(set(values["task_index"].tolist()) - self.tasks.keys())
+        unknown = sorted(set(values[names.task].tolist()) - self.tasks.keys())
         if unknown:
             raise GhostError(
                 f"{where}: task {unknown[0]} is not in the meta data, which have 0 to {len(self.tasks) - 1}"
@@ -156,12 +193,12 @@ class LeRobotDataset:
 
     def frames(self, index: int, camera: str, steps: Sequence[int]) -> np.ndarray:
         """Images [n, height, width, 3] uint8 of these steps of an episode, in the order asked for."""
-        meta, key = self._meta(index), self._camera(camera)
+        meta, key = self._meta(index), self.camera(camera)
         wrong = [step for step in steps if not 0 <= step < meta["length"]]
         if wrong:
             raise GhostError(f"{self.folder}: episode {index} has steps 0 to {meta['length'] - 1}, not {wrong[0]}")
         if key not in self.filmed:
-            table, path = self._steps(index), self.data_file(index)
+            table, path = self.steps(index), self.data_file(index)
             if key not in table.column_names:
                 raise GhostError(f"{path} has no column {key!r}{did_you_mean(key, table.column_names)}")
             shape = self.info["features"][key].get("shape")
@@ -192,7 +229,7 @@ class LeRobotDataset:
         return self._file("data_path", "data", self._meta(index))
 
     def video_file(self, index: int, camera: str) -> Path:
-        key = self._camera(camera)
+        key = self.camera(camera)
         return self._file("video_path", f"videos/{key}", self._meta(index), video_key=key)
 
     def _meta(self, index: int) -> Mapping[str, Any]:
@@ -200,7 +237,7 @@ class LeRobotDataset:
             raise GhostError(f"{self.folder} has episodes 0 to {len(self) - 1}, not {index}")
         return self.episodes[index]
 
-    def _camera(self, name: str) -> str:
+    def camera(self, name: str) -> str:
         """The camera's feature, found by its full name, its last part, or NVIDIA's name for it."""
         alias = self.modality.get("video", {}).get(name, {}).get("original_key", name)
         for key in self.cameras:
@@ -228,6 +265,10 @@ class LeRobotDataset:
         if not path.is_file():
             raise GhostError(f"{path}: no such file, but it should hold episode {index}")
         return path
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def as_array(column: pa.ChunkedArray, where: str) -> np.ndarray:

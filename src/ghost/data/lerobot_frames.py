@@ -48,6 +48,18 @@ def _decode_picture(file: Any, sides: tuple[int, int], where: str) -> np.ndarray
         raise GhostError(f"{where}: a picture cannot be decoded ({one_line(str(error))})") from None
 
 
+def check_video(path: Path, frames: int, camera: str) -> None:
+    """Refuse a video that cannot be opened or, by its header, has fewer frames than its episodes have steps."""
+    try:
+        with av.open(str(path)) as container:
+            streams = container.streams.video
+            found = streams[0].frames if streams else 0  # 0 where the header does not say
+    except av.error.FFmpegError as error:
+        raise GhostError(f"{path}: the video of camera {camera!r} is truncated or none ({error.strerror})") from None
+    if not streams or 0 < found < frames:
+        raise GhostError(f"{path}: camera {camera!r} has {found} frames, its episodes have {frames} steps")
+
+
 def decode_video(path: Path, fps: float, left: list[int]) -> Iterator[tuple[int, np.ndarray]]:
     """Frames of a video by number, in rising order. The error names a frame that is damaged or absent."""
     try:

@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ghost.data.normalisation import numbered
 from ghost.errors import GhostError, one_line
 from ghost.files import parse_json, read_json, read_lines
-from ghost.forms import COUNT, require
+from ghost.forms import COUNT, has_form, require
 
 VERSIONS = ("v2.0", "v2.1", "v3.0")
 LENGTH = range(1, 10**7)  # steps of an episode, and rows of a file
@@ -139,3 +140,11 @@ def read_parquet(path: Path) -> pa.Table:
     if len(set(names)) != len(names):
         raise GhostError(f"{path} has two columns of one name")
     return table
+
+
+def dimension_names(feature: Mapping[str, Any], kind: str, width: int) -> tuple[str, ...]:
+    """The names of a vector's dimensions, in a list or, as in {"motors": [...]}, in lists; else numbered."""
+    named = feature.get("names")
+    lists = list(named.values()) if isinstance(named, dict) else [named]
+    flat = [name for part in lists if isinstance(part, list) for name in part]
+    return tuple(flat) if has_form(flat, [str]) and len(flat) == width else numbered(kind, width)

@@ -11,11 +11,14 @@ for a gripper that hardly moves, the limits take their place. Nothing is clipped
 
 A data set with normalised values has them in meta/normalisation.json, and a feature cache in its index:
 
-    {"mode": "limits", "state": {"names": [...], "low": [...], "high": [...]}, "action": {likewise}}
+    {"mode": "limits", "state": {"names": [...], "low": [...], "high": [...], "groups": {"arm": [0, 1, ...]}},
+     "action": {likewise}}
+
+Groups of dimensions, such as arm and gripper, have names by which errors are reported and robots are wired.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +31,7 @@ from ghost.forms import require
 FILE = "meta/normalisation.json"  # of a data set
 MODES = ("limits", "quantiles", "mean_std")
 QUANTILES = (0.01, 0.99)
-SCALE = {"names": [str], "low": [float], "high": [float]}
+SCALE = {"names": [str], "low": [float], "high": [float]}  # and `groups`, where there are some
 FORM = {"mode": str, "state": SCALE, "action": SCALE}
 
 
@@ -39,6 +42,7 @@ class Scale:
     names: tuple[str, ...]
     low: np.ndarray  # [d] float64
     high: np.ndarray  # [d] float64
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # dimensions by the name of their group
 
     @property
     def constant(self) -> np.ndarray:
@@ -57,7 +61,9 @@ class Scale:
         return np.asarray(self.low + (own + 1) / 2 * (self.high - self.low))
 
     @classmethod
-    def measured(cls, mode: str, raw: np.ndarray, names: Sequence[str]) -> Self:
+    def measured(
+        cls, mode: str, raw: np.ndarray, names: Sequence[str], groups: Mapping[str, tuple[int, ...]] | None = None
+    ) -> Self:
         """The scale of these values [n, d]."""
         check_mode(mode)
         raw = np.asarray(raw, np.float64)
@@ -69,10 +75,11 @@ class Scale:
             middle = np.where(low == high, low, raw.mean(axis=0))  # rounding moves the mean of equal values
             spread = np.where(low == high, 0.0, raw.std(axis=0))
             low, high = middle - spread, middle + spread
-        return cls(tuple(names), low, high)
+        return cls(tuple(names), low, high, groups or {})
 
     def plain(self) -> dict[str, Any]:
-        return {"names": list(self.names), "low": self.low.tolist(), "high": self.high.tolist()}
+        groups = {name: list(dimensions) for name, dimensions in self.groups.items()}
+        return {"names": list(self.names), "low": self.low.tolist(), "high": self.high.tolist(), "groups": groups}
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,10 @@ def _scale(value: dict[str, Any], where: str) -> Scale:
         raise GhostError(f"{where}: names, low and high must be of one length, at least 1")
     if not (low <= high).all():
         raise GhostError(f"{where}: low must not lie above high, as for {value['names'][int(np.argmax(low > high))]}")
-    return Scale(tuple(value["names"]), low, high)
+    groups = value.get("groups", {})
+    if groups:
+        require(groups, {str: [range(len(low))]}, f"{where}.groups")
+    return Scale(tuple(value["names"]), low, high, {name: tuple(own) for name, own in groups.items()})
 
 
 def numbered(kind: str, width: int) -> tuple[str, ...]:

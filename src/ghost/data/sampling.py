@@ -61,6 +61,33 @@ class WholeEpisodes:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Of each task a share of the episodes is for testing; time steps are drawn from both parts, `samples` at most.
+
+    `split_by: sample` divides the drawn time steps instead, as the article does: neighbours of one demonstration can
+    then stand on both sides, so it measures interpolation.
+    """
+
+    split_by: str  # episode or sample: also the name of the split
+    test_share: float
+    samples: int  # at most; of a larger data set so many time steps are drawn, of each task its share
+    horizon: int
+    d_state: int
+    d_action: int
+    samples_per_shard: int
+
+    def __post_init__(self) -> None:
+        if self.split_by not in ("episode", "sample"):
+            raise ValueError(f"split_by must be episode or sample, got {self.split_by!r}")
+        if not 0 < self.test_share < 1:
+            raise ValueError(f"test_share must lie between 0 and 1, got {self.test_share}")
+        at_least_one(self, "samples", "horizon", "samples_per_shard")
+
+
+Sampling = Draw | WholeEpisodes | Shares
+
+
+@dataclass(frozen=True)
 class Drawn:
     """The samples of one seed, without their tokens."""
 
@@ -87,10 +114,12 @@ def open_demos(run: Run) -> LeRobotDataset:
     return LeRobotDataset.open(run.verified() / "dataset")
 
 
-def draw(settings: Draw | WholeEpisodes, dataset: LeRobotDataset, seed: int) -> Drawn:
+def draw(settings: Sampling, dataset: LeRobotDataset, seed: int) -> Drawn:
     """The samples of a data set that a feature cache holds."""
     if isinstance(settings, WholeEpisodes):
         return gather(settings, dataset, *whole_episodes(settings, dataset))
+    if isinstance(settings, Shares):
+        return gather(settings, dataset, *draw_shares(settings, dataset, seed))
     return gather(settings, dataset, *draw_samples(settings, dataset, seed))
 
 
@@ -98,18 +127,21 @@ def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.nda
     """Like `draw_samples`, with one split, by episode."""
     parts = [np.arange(0, length, draw.stride) for length in dataset.lengths()]
     episode = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    last = held_back(dataset, draw.test_episodes)
+    _refuse_leak(dataset, last)
+    test = np.isin(episode, last)
+    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+
+
+def held_back(dataset: LeRobotDataset, test_episodes: int) -> list[int]:
+    """The episodes to test on: the last so many of each task."""
     of_task: dict[str, list[int]] = {}
     for index in range(len(dataset)):
         of_task.setdefault(dataset.instruction(index), []).append(index)
     for name, indices in of_task.items():
-        if len(indices) <= draw.test_episodes:
-            raise GhostError(
-                f"{dataset.folder}: {name!r} has {len(indices)} episodes, {draw.test_episodes} are to test"
-            )
-    held_back = [index for indices in of_task.values() for index in indices[-draw.test_episodes :]]
-    _refuse_leak(dataset, held_back)
-    test = np.isin(episode, held_back)
-    return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
+        if len(indices) <= test_episodes:
+            raise GhostError(f"{dataset.folder}: {name!r} has {len(indices)} episodes, {test_episodes} are to test")
+    return [index for indices in of_task.values() for index in indices[-test_episodes:]]
 
 
 def _refuse_leak(dataset: LeRobotDataset, held_back: list[int]) -> None:
@@ -165,8 +197,54 @@ def draw_samples(draw: Draw, dataset: LeRobotDataset, seed: int) -> tuple[np.nda
     return of_step[steps], steps - first[of_step[steps]], splits
 
 
+def draw_shares(draw: Shares, dataset: LeRobotDataset, seed: int) -> tuple[np.ndarray, np.ndarray, Splits]:
+    """Like `draw_samples`, with one split, by episode or by sample."""
+    rng = np.random.default_rng(seed)
+    lengths = dataset.lengths()
+    if draw.horizon > lengths.max():
+        raise GhostError(
+            f"{dataset.folder}: horizon {draw.horizon} is longer than every episode; the longest has {lengths.max()}"
+            f" steps, so horizon must be at most {lengths.max()}"
+        )
+    of_task: dict[str, list[int]] = {}
+    for index in range(len(dataset)):
+        of_task.setdefault(dataset.instruction(index), []).append(index)
+    share = min(1.0, draw.samples / lengths.sum())  # of the time steps
+    picked: list[tuple[int, int, bool]] = []  # episode, timestep, whether it is to test
+    held_back: list[int] = []
+    for name, indices in of_task.items():
+        if len(indices) < 2 and draw.split_by == "episode":
+            raise GhostError(
+                f"{dataset.folder}: task {name!r} has one episode, and a split by episode needs two; leave the task out"
+                " (tasks: [...]), record more, or split by sample"
+            )
+        tested = min(len(indices) - 1, max(1, round(draw.test_share * len(indices))))
+        test = set(rng.permutation(indices)[:tested].tolist()) if draw.split_by == "episode" else set()
+        held_back += test
+        steps = [(index, step) for index in indices for step in range(lengths[index])]
+        number = max(2, round(share * len(steps)))
+        chosen = [steps[k] for k in np.sort(rng.permutation(len(steps))[:number])]
+        by_sample = set(rng.permutation(len(chosen))[: max(1, round(draw.test_share * len(chosen)))].tolist())
+        picked += [
+            (index, step, index in test if draw.split_by == "episode" else k in by_sample)
+            for k, (index, step) in enumerate(chosen)
+        ]
+    if draw.split_by == "episode":
+        _refuse_leak(dataset, held_back)
+    found = np.array(sorted(picked))  # [N, 3]
+    is_test = found[:, 2] == 1
+    for part, what in ((~is_test, "train on"), (is_test, "test on")):
+        if not part.any():
+            raise GhostError(f"{dataset.folder}: {draw.samples} samples leave none to {what}; raise samples")
+    return found[:, 0], found[:, 1], {draw.split_by: (np.flatnonzero(~is_test), np.flatnonzero(is_test))}
+
+
 def gather(
-    draw: Draw | WholeEpisodes, dataset: LeRobotDataset, episode: np.ndarray, timestep: np.ndarray, splits: Splits
+    draw: Draw | WholeEpisodes | Shares,
+    dataset: LeRobotDataset,
+    episode: np.ndarray,
+    timestep: np.ndarray,
+    splits: Splits,
 ) -> Drawn:
     """The samples with their arrays. `episode` must rise: then each file is read once."""
     n = len(episode)

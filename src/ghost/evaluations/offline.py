@@ -1,4 +1,4 @@
-"""The error of a decoder on held-out samples: overall, by kind of action dimension, by task. H horizon.
+"""The error of a decoder on held-out samples: overall, by group of action dimensions, by task. H horizon.
 
 The squared error of a sample is the mean over the H positions of the chunk and the real action dimensions. `all` weighs
 every sample alike, `mean_of_tasks` weighs every task alike (the last line of tab:multi_task). The cosine compares the
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ghost.data.dual_arm import ARM, GRIPPER, LIFT
 from ghost.data.features import FeatureCache
 from ghost.data.results import Measured, Outcome
 from ghost.data.samples import Samples
@@ -33,8 +32,6 @@ from ghost.evaluations.predict import (
 )
 from ghost.runs.progress import Progress
 from ghost.training.head import FineTunedHead
-
-KINDS = {"arm_mse": ARM, "gripper_mse": GRIPPER, "lift_mse": LIFT}
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,8 @@ def evaluate(settings: Settings, cache: FeatureCache, decoders: Decoders, *, see
         "predict_the_mean_mse": squared_errors(task_means(cache, train, test), cache, test),
         "predict_one_mean_mse": squared_errors(one_mean, cache, test),
     }
-    samples |= {name: samples["mse"][:, list(dimensions)] for name, dimensions in KINDS.items()}
+    groups = cache.normalisation.action.groups if cache.normalisation else {}
+    samples |= {f"{name}_mse": samples["mse"][:, list(dimensions)] for name, dimensions in groups.items()}
     means = {name: errors.mean(axis=1) for name, errors in samples.items()}  # [n] each
     means["cosine"] = cosines(predicted[..., cache.action_mask], truth[..., cache.action_mask])
 

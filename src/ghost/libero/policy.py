@@ -21,7 +21,7 @@ import torch
 from torch import Generator, Tensor
 
 from ghost.backbones import Observations
-from ghost.data.features import Encoded
+from ghost.data.features import Encoded, FeatureCache
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.libero.sensing import Raw, Senses
@@ -29,6 +29,7 @@ from ghost.runs.code import module_path
 from ghost.runs.records import Run
 from ghost.runs.settings import read_settings
 from ghost.training.checkpoint import load_decoder
+from ghost.training.head import FineTunedHead, OwnHead
 
 Encode = Callable[[Observations], Encoded]
 
@@ -79,7 +80,7 @@ class Policy:
 
     @classmethod
     def load(cls, backbone: str, features: Run, trained: Sequence[Run], rows: int = 1, device: str = "cpu") -> Self:
-        """Trained decoders, and the backbone of the features that they were trained on."""
+        """Trained decoders, and the backbone of the features that they were trained on; or a fine-tuned head itself."""
         torch.set_num_threads(1)  # sums split over threads round differently
         name = f"ghost.backbones.{backbone}"
         module = importlib.import_module(name) if module_path(name) else None
@@ -88,8 +89,11 @@ class Policy:
         made = features.record()["settings"]
         own = {field.name: made[field.name] for field in fields(module.Settings) if field.name in made}
         (settings,) = read_settings(features.name, own, module.Settings)
-        decoders = [load_decoder(run, device) for run in trained]
-        seeing = module.start(settings, decoders[0].sizes, features.inputs("finetune"))
+        heads = [run for run in trained if FineTunedHead.made(run)]
+        decoders: list[Any] = [load_decoder(run, device) for run in trained if run not in heads]
+        if heads:
+            decoders.append(OwnHead(FeatureCache.of(features).sizes))
+        seeing = module.start(settings, decoders[0].sizes, heads or features.inputs("finetune"))
         return cls(decoders, seeing.encode, Senses.of(features), rows)
 
     def session(self, seed: int) -> Session:

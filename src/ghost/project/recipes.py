@@ -37,7 +37,7 @@ def recipes(config: Config) -> dict[str, str]:
             _contents(experiment.reads),
             [runs[need] for need in experiment.needs],
         )
-    made = {artefact.stage: _artefact(artefact, runs, rules) for artefact in ARTEFACTS if artefact.step}
+    made = {artefact.stage: _artefact(artefact.within(runs), runs, rules) for artefact in ARTEFACTS if artefact.step}
     notebooks = {name for path in sorted(Path(NOTEBOOKS).glob("*.py")) for name in imports(path.resolve())}
     code = code_hash(*(f"ghost.steps.{step}" for step in REPORT), *sorted(notebooks))
     return {**made, "paper": _digest(rules, made, runs, code, _contents([*TEXT, *PAGE, NOTEBOOKS]))}

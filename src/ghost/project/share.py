@@ -89,7 +89,7 @@ def pull(what: str, config: Config) -> str:
     """
     if not _kept(config).exists():
         raise GhostError(f"there is no {_kept(config)}: nobody has kept this build (`ghost keep`)")
-    names = find_artefact(what).experiments
+    names = find_artefact(what).within([each.name for each in config.experiments]).experiments
     if not names:
         raise GhostError(f"{what} rests on no runs: `snakemake {files(find_artefact(what), config)[0]}` makes it")
     runs = [config.manifest(name).parent for name in names]

@@ -19,7 +19,7 @@ def chosen() -> list[tuple[str, str, str, str]]:
     """(title, row, id of its cell, id of the p-value against Ghost or "") for every headline."""
     lines = []
     for table, title, shown, required, compared in SHOWN:
-        names = [cell.name for cell in find_artefact(table).cells]
+        names = [cell.name for cell in find_artefact(table).within(()).cells]
         for label in (name.removesuffix(f"/{shown}") for name in names if name.endswith(f"/{shown}")):
             if f"{label}/{required}" in names:
                 p = f"{table}/{label}/{compared}" if f"{label}/{compared}" in names else ""

@@ -19,9 +19,21 @@ from ghost.files import canonical, sha256
 SHOWN = 5  # packages that differ
 
 
-def read_lock(path: Path) -> dict[str, str]:
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    return dict(line.split("==") for line in lines)
+def read_lock(path: Path, here: bool = True) -> dict[str, str]:
+    """Name and version of each package that the lock has for this system, or for any. Hashes are for pip."""
+    pins: dict[str, str] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        pin, _, needs = line.partition(" --hash=")[0].partition(" ; ")
+        if pin and not pin.startswith("#") and not (here and needs and not applies(needs)):
+            name, _, version = pin.partition("==")
+            pins[name] = version
+    return pins
+
+
+def applies(needs: str) -> bool:
+    from packaging.markers import Marker  # few lines of a lock depend on the system
+
+    return Marker(needs).evaluate()
 
 
 def installed(folders: Iterable[str] | None = None) -> dict[str, str]:

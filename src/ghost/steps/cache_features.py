@@ -17,7 +17,7 @@ from ghost.backbones import Backbone, Observations
 from ghost.data.features import INDEX, Encoded, Sizes, shard_lengths, write_shard
 from ghost.data.lerobot import LeRobotDataset
 from ghost.data.results import Outcome
-from ghost.data.sampling import Draw, Drawn, WholeEpisodes, draw, frames, open_demos
+from ghost.data.sampling import Draw, Drawn, Shares, WholeEpisodes, draw, frames, open_demos
 from ghost.files import link, write_json
 from ghost.runs.driver import Job, Plan, Split, Unit, main
 from ghost.runs.units import Kept, Made
@@ -25,7 +25,7 @@ from ghost.runs.units import Kept, Made
 
 def cache_features(job: Job) -> Plan:
     """Draw samples of a data set and cache the features that a backbone gives for them."""
-    sampling = WholeEpisodes if "stride" in job.settings else Draw
+    sampling = WholeEpisodes if "stride" in job.settings else Shares if "test_share" in job.settings else Draw
     settings, drawing = job.read(job.module.Settings, sampling)
     sizes = Sizes(settings.tokens, settings.d_token, drawing.d_state, drawing.horizon, drawing.d_action)
     backbone: Backbone = job.module.start(settings, sizes, [job.only_run(k) for k in range(1, len(job.needs))])

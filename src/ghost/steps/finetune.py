@@ -3,27 +3,36 @@
 The result is one folder with the checkpoint and its processor. The feature cache needs nothing else of GR00T. With
 `steps: 0` the weights stay as they are; the horizon and the Euler steps are set all the same. The recipe is in
 `ghost.backbones.finetuning`.
+
+An experiment that needs another fine-tuning, and not a data set, takes its weights with other Euler steps.
 """
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from ghost.backbones.finetuning import STATE, FineTuning, Fit, save
+from ghost.backbones.finetuning import STATE, FineTuning, Fit, Flow, save
 from ghost.backbones.groot import Groot
 from ghost.backbones.groot_environment import lock
-from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, WEIGHTS, check_files, find_files
+from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, WEIGHTS, check_files, find_files, read_config
 from ghost.data.results import Measured, Outcome
 from ghost.data.sampling import open_demos
+from ghost.files import link, write_json
 from ghost.runs.driver import Job, Plan, Unit, main
 from ghost.runs.outside import Place
 from ghost.runs.progress import Progress
+from ghost.runs.records import Run
+from ghost.training.head import FineTunedHead
 
 
 def finetune(job: Job) -> Plan:
     """Fine-tune the action head of GR00T N1.5."""
+    if FineTunedHead.made(job.only_run(0)):
+        (flow,) = job.read(Flow)
+        return Plan(lambda unit: with_steps(job.only_run(0), flow.euler_steps, unit.folder), lock=lock())
     (settings,) = job.read(FineTuning)
     source = find_files(settings.checkpoint, settings.revision, "checkpoint")
     processor = source / EAGLE
@@ -51,6 +60,20 @@ def finetune(job: Job) -> Plan:
         return Outcome(measured, {"training/loss": np.array(losses)}, files)
 
     return Plan(run, facts=_facts(settings, source, processor), lock=lock())
+
+
+def with_steps(tuned: Run, euler_steps: int, folder: Path) -> Outcome:
+    """The checkpoint of another fine-tuning, whose flow has so many steps. No weight depends on them."""
+    source, files = tuned.verified() / CHECKPOINT, []
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+    for path in sorted(path for path in source.rglob("*") if path.is_file()):
+        name = path.relative_to(source.parent)
+        files.append(str(name))
+        if path == source / "config.json":
+            write_json(folder / name, read_config(source, euler_steps=euler_steps))
+        else:
+            link(path, folder / name)
+    return Outcome([Measured("head", "parameters", tuned.value("head", "parameters"))], files=tuple(files))
 
 
 def _facts(settings: FineTuning, source: Path, processor: Path) -> dict[str, Any]:

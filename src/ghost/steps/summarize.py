@@ -27,8 +27,8 @@ def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> Non
         out: the file of cells to write, a JSON line each.
         manifests: the manifests of the experiments that it rests on.
     """
-    cells = find_artefact(artefact).declaration()
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
+    cells = find_artefact(artefact).within(runs).declaration()
     made = [
         summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], []))
         for cell in cells

@@ -120,9 +120,13 @@ class Config:
         """Whether an experiment runs in GR00T's environment, which is not ours."""
         return groot.in_groot(self.experiment(name))
 
+    def served(self, name: str) -> bool:
+        """Whether its policies act in a server in GR00T's environment, beside the simulators in ours."""
+        return groot.served(self.experiment(name))
+
     def locks(self, name: str) -> tuple[Path, ...]:
         """The files that pin the packages of an experiment's environment: GR00T's has one for GPUs, one for CPUs."""
-        return GROOT_LOCKS if self.in_groot(name) else (LOCK,)
+        return GROOT_LOCKS if self.in_groot(name) else (LOCK, *(GROOT_LOCKS if self.served(name) else ()))
 
     def python(self, name: str) -> list[str]:
         """The interpreter of an experiment."""
@@ -130,7 +134,8 @@ class Config:
 
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
-        return {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+        assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
+        return assets | ({"GHOST_SERVE": self.groot_python} if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -209,13 +214,20 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     model = {key: value for asked in sources.values() for key, value in (asked.get("groot") or {}).items()}
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
-    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=chosen.get("demos") or "")
+    demos, libero_demos = chosen.get("demos") or "", _recording(chosen)
+    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=demos, libero_demos=libero_demos)
     workers = int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
     paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
     return Config(scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths)
+
+
+def _recording(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of recorded demonstrations of LIBERO-10; none where a configuration names no data set."""
+    keys = {"path": "libero_demos", "revision": "libero_demos_revision", "convention": "libero_convention"}
+    return {name: chosen.get(key) or "" for name, key in keys.items()} if chosen.get("libero_demos") else {}
 
 
 def opened(scale: str, root: Path = Path()) -> Config:

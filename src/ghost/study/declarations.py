@@ -3,8 +3,8 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,23 @@ class Artefact:
     step: str = ""  # plot, draw, tabulate; empty: declared, not built
     cells: tuple[Cell, ...] = ()
     table: Table | None = None
+    optional: tuple[str, ...] = ()  # experiments that a build may lack; then their rows and cells are left out
+
+    def within(self, experiments: Collection[str]) -> "Artefact":
+        """As a build has it that has these experiments."""
+        absent = set(self.optional) - set(experiments)
+        if not absent:
+            return self
+        kept = tuple(cell for cell in self.cells if not absent & {cell.experiment, cell.against})
+        names = {cell.name for cell in kept}
+        table = self.table
+        if table is not None:
+            groups = tuple(
+                tuple(row for row in group if all(isinstance(part, Tex) or part in names for e in row for part in e))
+                for group in table.groups
+            )
+            table = replace(table, groups=tuple(group for group in groups if group))
+        return replace(self, cells=kept, table=table)
 
     @property
     def id(self) -> str:
@@ -165,7 +182,7 @@ def check(experiments: Sequence[Experiment], artefacts: Sequence[Artefact]) -> N
                     raise GhostError(f"study: {artefact.id}/{cell.name}: no cell {part!r}{hint} ({cell.declared})")
         for cell in artefact.cells:
             for name in filter(None, (cell.experiment, cell.against)):
-                if name not in known:
+                if name not in (*known, *artefact.optional):
                     hint = did_you_mean(name, known)
                     raise GhostError(
                         f"study: {artefact.id}/{cell.name}: no experiment {name!r}{hint} ({cell.declared})"

@@ -1,4 +1,4 @@
-"""What changes with `--config backbone=groot` and `--config demos=<folder>`: experiments in place of the stand-ins'.
+"""What `backbone: groot`, `demos: <folder>` and `libero_demos: <folder>` put in the place of the stand-ins.
 
 With GR00T N1.5 the diffusion transformer, the experiment `dit`, is GR00T's own head, fine-tuned as the paper's was:
 
@@ -9,21 +9,34 @@ With GR00T N1.5 the diffusion transformer, the experiment `dit`, is GR00T's own 
     latency             the head itself is timed, in GR00T's environment
 
 Everything else behind the features stays as it is, and does not know.
+
+In LIBERO-10 GR00T needs recorded demonstrations: those of our scripted experts are not filmed. With both keys
+
+    libero_demos        the recorded episodes of the ten tasks, with inferred phases
+    libero_dit          the fine-tuning on them by NVIDIA's recipe, with 8 Euler steps of the flow
+    libero_dit4         the same weights with 4 steps
+    libero_features     Eagle's tokens, and what the head predicts
+    libero_*_rollout    the policies act beside a server in GR00T's environment; the head itself is two of them
+
+With `libero_demos` alone the dual-arm part keeps its stand-ins.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ghost.errors import GhostError
 from ghost.runs.marks import StandIn
 from ghost.runs.outside import Source
+from ghost.study import libero
 from ghost.study.declarations import Experiment
 from ghost.study.distillation import DIT, FLOW, LATENCY
 from ghost.study.offline import DATA, DATA_SET, DRAWN, FEATURES, RECORDED, TASKS
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
+BOTH = "they go together with `backbone: groot`"
 TOKENS = {"tokens": 64, "d_token": 2048, "token_seed": 0, "noise_seed": 0}
 # The features' settings in place of the stand-in's own.
 GROOT: Mapping[str, Any] = {**TOKENS, "cameras": [], "embodiment": "new_embodiment", "batch_size": 16}
@@ -47,14 +60,37 @@ CHECKPOINT = Experiment(
     places=PLACES,
     stand_ins=(WEIGHTS,),
 )
+# NVIDIA's recipe for LIBERO-10 (LiberoDataConfig of N1.5, its Libero-Long run). Of each task the episodes that test
+# decoders are left out of the fine-tuning, too.
+VIEW = {"crop": 0.95, "pixels": 224}
+LIBERO_GROOT: Mapping[str, Any] = {**GROOT, **VIEW}
+LIBERO_SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 16, "euler_steps": 8, "train_episodes": 0}
+LIBERO_UPDATES = {"steps": 60000, "batch_size": 128, "accumulation": 1, "learning_rate": 1e-4, "warmup_share": 0.05}
+LIBERO_VIEW = {"test_episodes": libero.DRAWN["test_episodes"], **VIEW, "jitter": True}
+LIBERO_CHECKPOINT = Experiment(
+    *(libero.HEAD, "finetune", MODULE),
+    settings={**SOURCE, **LIBERO_SAMPLES, **LIBERO_UPDATES, **LIBERO_VIEW},
+    needs=(libero.DEMOS_NAME,),
+    places=PLACES,
+    stand_ins=(WEIGHTS,),
+)
+# The same weights with other steps of the flow.
+LIBERO_FEWER = Experiment(libero.HEAD4, "finetune", MODULE, {"euler_steps": 4}, needs=(libero.HEAD,))
+RECORDING = {"path": "", "revision": "", "convention": "", "normalisation": "limits"}
 # A recorded data set is the article's if it has as many episodes, and all of its tasks.
 RECORDINGS = (
     StandIn(DATA_SET, "all/episodes", real=RECORDED["episodes"]),
     StandIn(DATA_SET, "all/published_tasks", real=len(TASKS)),
 )
-REPLACES = {"demos": (DEMOS,), "backbone": (FEATURES, DIT.name)}  # keys of a configuration, and what they replace
+# Keys of a configuration, and what they replace.
+REPLACES = {
+    "demos": (DEMOS,),
+    "backbone": (FEATURES, DIT.name),
+    "libero_demos": (libero.DEMOS_NAME, libero.FEATURES, libero.HEAD, libero.HEAD4),
+}
 # The checkpoint takes the features' values: it may not have seen what they test, and must see what it was trained on.
 SHARED = ("horizon", "train_episodes", "embodiment", "cameras")
+LIBERO_SHARED = ("horizon", "test_episodes", "embodiment", "cameras", *VIEW)
 
 
 @dataclass(frozen=True)
@@ -66,7 +102,12 @@ class Replaced:
 
 
 def replaced(
-    experiments: Iterable[Experiment], *, backbone: str, checkpoint: Mapping[str, str], demos: str
+    experiments: Iterable[Experiment],
+    *,
+    backbone: str,
+    checkpoint: Mapping[str, str],
+    demos: str,
+    libero_demos: Mapping[str, str] | None = None,
 ) -> Replaced:
     """The study with another backbone, and with recorded demonstrations, where a configuration asks for them."""
     made, own = list(experiments), {}
@@ -81,7 +122,11 @@ def replaced(
             places=(Source("path", key="demos"),),
             stand_ins=RECORDINGS,
         )
-    if backbone == "groot":
+    if libero_demos and backbone != "groot":
+        raise GhostError(
+            f"libero_demos: the stand-in backbone reads poses, which recorded demonstrations do not have; {BOTH}"
+        )
+    if backbone == "groot" and (demos or not libero_demos):
         own |= {FEATURES: frozenset(GROOT), DIT.name: frozenset(CHECKPOINT.settings)}
         features = made[at[FEATURES]]
         model = dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint})
@@ -91,7 +136,35 @@ def replaced(
         made[at[FEATURES]] = features
         made = [_with_head(experiment) for experiment in made if experiment.name != model.name]
         made.insert(made.index(features), model)
+    if libero_demos:
+        made = list(_in_libero(made, checkpoint, libero_demos))
+        own[libero.DEMOS_NAME] = frozenset(RECORDING)
+        own |= {libero.FEATURES: frozenset(LIBERO_GROOT), libero.HEAD: frozenset(LIBERO_CHECKPOINT.settings)}
     return Replaced(tuple(made), own)
+
+
+def _in_libero(
+    experiments: Iterable[Experiment], checkpoint: Mapping[str, str], recording: Mapping[str, str]
+) -> Iterator[Experiment]:
+    """The study with GR00T in LIBERO-10, on recorded demonstrations."""
+    for each in experiments:
+        if each.name == libero.DEMOS_NAME:
+            settings = {**RECORDING, "tasks": each.settings["tasks"], **recording}
+            places = (Source("path", revision="revision", key="libero_demos"),)
+            module = "ghost.libero.recorded"
+            yield dataclasses.replace(each, module=module, settings=settings, places=places, stand_ins=())
+        elif each.name == libero.FEATURES:
+            yield dataclasses.replace(LIBERO_CHECKPOINT, settings={**LIBERO_CHECKPOINT.settings, **checkpoint})
+            yield LIBERO_FEWER
+            settings, needs = {**LIBERO_GROOT, **libero.DRAWN}, (*each.needs, libero.HEAD)
+            yield dataclasses.replace(each, module=MODULE, settings=settings, needs=needs, stand_ins=())
+        elif each.step == "rollout":
+            uses = tuple(MODULE if module == libero.BACKBONE else module for module in each.uses)
+            yield dataclasses.replace(each, settings={**each.settings, "backbone": "groot"}, uses=uses)
+        else:
+            yield each
+    for head in (libero.HEAD, libero.HEAD4):
+        yield libero.rollout_of(head, {**libero.PLAIN, "backbone": "groot"}, MODULE)
 
 
 def _with_head(experiment: Experiment) -> Experiment:
@@ -105,14 +178,21 @@ def _with_head(experiment: Experiment) -> Experiment:
 
 
 def in_groot(experiment: Experiment) -> bool:
-    """Whether an experiment runs in GR00T's environment, which is not ours."""
-    return MODULE in experiment.modules
+    """Whether an experiment runs in GR00T's environment, which is not ours. Simulators never do."""
+    return MODULE in experiment.modules and experiment.step != "rollout"
+
+
+def served(experiment: Experiment) -> bool:
+    """Whether the policies of a rollout act in a server in GR00T's environment."""
+    return MODULE in experiment.modules and experiment.step == "rollout"
 
 
 def agreed(experiments: Mapping[str, Experiment]) -> Iterable[Experiment]:
-    """The experiments, the checkpoint with the settings that it shares with the features."""
-    model, features = experiments[CHECKPOINT.name], experiments[FEATURES]
-    if model.step != CHECKPOINT.step:
-        return experiments.values()
-    settings = {**model.settings, **{key: features.settings[key] for key in SHARED}}
-    return {**experiments, model.name: dataclasses.replace(model, settings=settings)}.values()
+    """The experiments, each checkpoint with the settings that it shares with its features."""
+    made = dict(experiments)
+    for name, of, shared in ((DIT.name, FEATURES, SHARED), (libero.HEAD, libero.FEATURES, LIBERO_SHARED)):
+        model = made.get(name)
+        if model is not None and model.step == CHECKPOINT.step:
+            settings = {**model.settings, **{key: made[of].settings[key] for key in shared}}
+            made[name] = dataclasses.replace(model, settings=settings)
+    return made.values()

@@ -11,6 +11,8 @@ from ghost.study.seeds import AS_TRAINED
 from ghost.study.tables import Column, Row, Text, math, tabulated
 
 FEATURES = "libero_features"
+DEMOS_NAME = "libero_demos"
+HEAD, HEAD4 = "libero_dit", "libero_dit4"  # GR00T's own head, where the backbone is GR00T (ghost.study.groot)
 SEEDS = seeds.SEEDS[:5]
 TASKS = list(range(10))
 EXECUTE = 8
@@ -63,10 +65,20 @@ TRAINED = {
 }
 
 
-def _rollout(suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
-    name, module, needs = f"{trained.name}_{suffix}", "ghost.steps.rollout", (FEATURES, trained.name)
-    uses = (trained.module, BACKBONE)
+def rollout_of(
+    trained: str,
+    settings: Mapping[str, Any],
+    *uses: str,
+    suffix: str = "rollout",
+    seeds: tuple[int, ...] = AS_TRAINED,
+) -> Experiment:
+    """What was trained acts, with the code of these modules."""
+    name, module, needs = f"{trained}_{suffix}", "ghost.steps.rollout", (FEATURES, trained)
     return Experiment(name, "rollout", module, settings, seeds, needs, uses=uses, stand_ins=(ASSETS,))
+
+
+def _rollout(suffix: str, trained: Experiment, settings: Mapping[str, Any], seeds: tuple[int, ...]) -> Experiment:
+    return rollout_of(trained.name, settings, trained.module, BACKBONE, suffix=suffix, seeds=seeds)
 
 
 def _offline(trained: Experiment) -> Experiment:
@@ -76,13 +88,13 @@ def _offline(trained: Experiment) -> Experiment:
 
 
 EXPERIMENTS = (
-    Experiment("libero_demos", "make_demos", "ghost.libero.demos", DEMOS, stand_ins=(DEMONSTRATIONS, ASSETS)),
+    Experiment(DEMOS_NAME, "make_demos", "ghost.libero.demos", DEMOS, stand_ins=(DEMONSTRATIONS, ASSETS)),
     Experiment(
         FEATURES,
         "cache_features",
         BACKBONE,
         {**STANDIN, **DRAWN},
-        needs=("libero_demos",),
+        needs=(DEMOS_NAME,),
         stand_ins=(StandIn(offline.BACKBONE),),
     ),
     *TRAINED.values(),
@@ -105,6 +117,12 @@ SINGLE = (
 TOGETHER = (
     Row("Ghost_PG_ensemble", ("Ghost PG, ensemble", None, "yes", "ODE"), "libero_ghost_pg_ensemble"),
     Row("Ghost_PZ_ensemble", ("persistent, ensemble", None, "yes", "ODE"), "libero_ghost_pz_ensemble"),
+)
+# Only where the backbone has a head of its own: the article never shows how good it is by itself.
+OWN_HEAD = tuple(
+    Row(name, (("GR00T's head, ", steps, " steps"), parameters(head, "head"), "no", "none"), head)
+    for name, head in (("GR00T_head", HEAD), ("GR00T_head_4", HEAD4))
+    for steps in settings(head, ("euler_steps",), f"{name}/")
 )
 
 
@@ -178,6 +196,8 @@ ARTEFACTS = (
         ),
         SINGLE,
         TOGETHER,
+        OWN_HEAD,
+        optional=(HEAD, HEAD4, f"{HEAD}_rollout", f"{HEAD4}_rollout"),
         more=(
             *(
                 mean(f"{row.of}_offline", "phase_accuracy", digits=".2f", name=f"{row.name}/phase_accuracy")
@@ -242,7 +262,6 @@ ARTEFACTS = (
             *settings("libero_mlp_misdirected", ("switch_at",), "misdirected/"),
             Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
             Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
-            Cell("demos/noise", "libero_demos", "noise", estimator="setting", digits="g"),
         ),
     ),
     figure(

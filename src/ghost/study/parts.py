@@ -14,6 +14,7 @@ from typing import Any
 from ghost.errors import GhostError, did_you_mean
 from ghost.study.builds import Config
 from ghost.study.declarations import Experiment
+from ghost.study.libero import DEMOS
 
 SEEDS = "seeds"
 NOUNS = {"rollout": "episodes", "make_demos": "attempts", "cache_features": "shards"}  # what a run consists of
@@ -73,7 +74,7 @@ def uses_gpu(config: Config, name: str) -> bool:
     experiment = config.experiment(name)
     large = experiment.step == "evaluate" and "ghost.decoders.dit" in experiment.uses
     timed = experiment.timed and experiment.step != "simulate"
-    return experiment.step in ("train", "finetune") or config.in_groot(name) or timed or large
+    return experiment.step in ("train", "finetune") or config.in_groot(name) or config.served(name) or timed or large
 
 
 def _name(group: tuple[int, ...]) -> str:
@@ -95,8 +96,9 @@ def _attempts(config: Config, experiment: Experiment) -> int:
 def _shards(config: Config, experiment: Experiment) -> int:
     has = experiment.settings
     if "stride" in has:
-        made = config.experiment(experiment.needs[0])
-        samples = _attempts(config, made) * ceil(int(made.settings.get("max_steps", 0)) / int(has["stride"]))
+        made = {**DEMOS, **config.experiment(experiment.needs[0]).settings}  # recorded ones are no more, and no longer
+        attempts = len(made["tasks"]) * int(made["attempts"])
+        samples = attempts * ceil(int(made["max_steps"]) / int(has["stride"]))
     else:
         drawn = (*has["train_per_task"], *has["test_per_task"], has["train_timesteps"], has["test_timesteps"])
         samples = sum(map(int, drawn))

@@ -46,9 +46,10 @@ def tabulated(
     columns: Iterable[Column | Text],  # a text is the head of a column of texts
     *groups: Iterable[Row],
     more: Iterable[Cell] = (),
+    optional: tuple[str, ...] = (),
     named: str = "{row}/{column}",
 ) -> Artefact:
-    """A table with its cells; `more` are cells that are not printed in it."""
+    """A table with its cells; `more` are cells that are not printed in it, `optional` as in an `Artefact`."""
     every = [column if isinstance(column, Column) else Column("", column, align="l") for column in columns]
     printed = [column for column in every if column.head is not None]
     cells: dict[str, Cell] = {}
@@ -73,7 +74,7 @@ def tabulated(
     for cell in more:
         keep(cell, "")
     table = Table("".join(c.align for c in printed), tuple(text(c.head or "") for c in printed), made)
-    return Artefact("tab", label, "tabulate", tuple(cells.values()), table)
+    return Artefact("tab", label, "tabulate", tuple(cells.values()), table, optional)
 
 
 def text(given: Text) -> Tex:

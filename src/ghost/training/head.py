@@ -4,12 +4,15 @@ The head reads all tokens of Eagle, of which the cache keeps some, and it needs 
 every sample, when the features are cached. Its predictions have the normalisation of the recorded actions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from torch import Generator, Tensor
 
-from ghost.data.features import FeatureCache
+from ghost.data.features import FeatureCache, Sizes
+from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.forms import require
 from ghost.runs.records import Run
@@ -50,3 +53,20 @@ class FineTunedHead:
                 f" {cache.episode[indices][seen[0]]}"
             )
         return self.predict(cache, indices)
+
+
+class OwnHead:
+    """The head in closed loop, with the methods of a decoder. It acted when its backbone encoded the observation."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
+
+    def parameters(self) -> Iterator[Tensor]:
+        """None here: the backbone holds them."""
+        return iter(())
+
+    def act(self, batch: Batch, generator: Generator | None) -> Tensor:
+        """The prediction [B, H, d_a] that came with the tokens. Its noise is seeded by episode and plan."""
+        if batch.teacher is None:
+            raise GhostError("this backbone has no action head of its own")
+        return batch.teacher

@@ -65,7 +65,7 @@ class Report:
     ) -> Iterator[Problem]:
         """The cells of one figure or table: computed, in cells.jsonl, and in its own file."""
         together, own = self.config.data / "cells.jsonl", self.config.data / "cells" / f"{artefact.stage}.jsonl"
-        declared, made = artefact.declaration(), []
+        declared, made = artefact.within([each.name for each in self.config.experiments]).declaration(), []
         for cell in (cell for cell in declared if cell["estimator"] not in OVER_CELLS):
             try:
                 sides = self.runs.of(cell["experiment"]), self.runs.of(cell["against"])

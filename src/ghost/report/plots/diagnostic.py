@@ -7,8 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import ACCENT, GHOST, PAGE_IN, PALETTE, RECURRENT, THEORY, figure, panel
+from ghost.report.plots.style import ACCENT, GHOST, PAGE_IN, RECURRENT, SERIES, THEORY, figure, panel
 from ghost.runs.records import Run
+
+SHOWN_STEPS = 8  # control steps after the change; the learned system is at rest long before
 
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
@@ -59,7 +61,7 @@ def _analytic(run: Run, axes: Iterable[Axes]) -> None:
         mesh.set_rasterized(False)  # so that the .pgf stays one file
     panel(path, "c", "escape")
 
-    for k, color in ((0, PALETTE[0]), (1, PALETTE[2])):
+    for k, color in ((0, SERIES[0]), (1, SERIES[2])):
         signals.plot(time_s, arrays["trajectory/action"][:, k], color=color, label=f"$a_{k + 1}$")
     signals.plot(time_s, arrays["trajectory/speed"], color=ACCENT, linestyle="--", label=r"$\|\dot{\mathbf{z}}\|$")
     signals.axvline(0, color=THEORY, linewidth=0.6)
@@ -82,11 +84,12 @@ def _learned(runs: list[Run], axes: Iterable[Axes]) -> None:
 
     for run in runs:
         arrays = run.arrays()
-        z = arrays["switch/z"]  # [control steps + 1, 2]
+        z = arrays["switch/z"][: SHOWN_STEPS + 1]  # [control steps + 1, 2]
         to_b2 = np.linalg.norm(z - arrays["c2/analytic_minima"][-1], axis=1)  # from left to right: B3, B2
         switch.plot(np.arange(len(z)), to_b2, "o-", color=GHOST, alpha=0.6)
         loss.semilogy(np.arange(1, len(arrays["training/loss"]) + 1), arrays["training/loss"], color=GHOST, alpha=0.6)
-    switch.set(xlabel="control step after the change", ylabel=r"distance to $\mathcal{B}_2$", xlim=(-0.3, 8))
+    switch.set(xlabel="control step after the change", ylabel=r"distance to $\mathcal{B}_2$")
+    switch.set_xticks(range(0, SHOWN_STEPS + 1, 2))
     panel(switch, "g", "switch of the learned system")
     loss.set(xlabel="epoch", ylabel=r"$\mathcal{L}_{\mathrm{BC}}$")
     panel(loss, "h", "training")

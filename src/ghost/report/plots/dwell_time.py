@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import COLUMN_IN, GHOST, PALETTE, RECURRENT, THEORY, figure, panel
+from ghost.report.plots.style import COLUMN_IN, GHOST, MARKERS, RECURRENT, SERIES, THEORY, figure, panel
 from ghost.runs.records import Run
 
 
@@ -27,8 +27,9 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
 
     ratio = arrays["lemma1/dwell_over_bound"]  # [mu, delta, drift], see the simulation
     deltas, drifts = arrays["lemma1/delta_ratio"], arrays["lemma1/drift_ratio"]
-    for index, (drift, color) in enumerate(zip(drifts, [PALETTE[i] for i in (1, 7, 0, 2)], strict=False)):
-        right.plot(deltas, np.median(ratio[..., index], axis=0), "o-", color=color, label=f"{drift:g}")
+    for index, (drift, color) in enumerate(zip(drifts, SERIES, strict=False)):
+        median = np.median(ratio[..., index], axis=0)
+        right.plot(deltas, median, f"{MARKERS[index]}-", color=color, label=f"${drift:g}$")
     right.axhline(1, color="black", linewidth=0.6, linestyle="--")
     right.set(xlabel=r"$\delta/\mu$", ylabel="dwell time / bound", ylim=(0, 1.5 * np.median(ratio, axis=0).max()))
     right.legend(

@@ -17,7 +17,8 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         axes.plot(steps, ghost["chunk/recorded"][:, dimension], "-", color="black", label="recorded")
         axes.plot(steps, ghost["chunk/predicted"][:, dimension], ":", color=GHOST, linewidth=1.6, label="Ghost")
         axes.plot(steps, dit["chunk/predicted"][:, dimension], "--", color=RECURRENT, label="DiT")
-        axes.set_ylim(-1.25, 1.25)  # actions are normalised to [-1, 1]
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, -1.25), max(high, 1.25))  # actions are normalised to [-1, 1]; predictions may go beyond
         panel(axes, letter, text)
     for axes in grid[1]:
         axes.set_xlabel("step of the chunk")

@@ -12,14 +12,14 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     arrays = run.arrays()
     z, edges = arrays["landscape/z"], arrays["ghost/edges"]
     path, time_s = arrays["trajectory/z"], arrays["trajectory/time_s"]
-    made, (stable, ghost, escape) = figure(COLUMN_IN, 1.5, ncols=3)
+    made, (stable, ghost, escape) = figure(COLUMN_IN, 1.6, ncols=3)
 
     u = arrays["landscape/u_stable"]
     b1, top, b2 = arrays["stable/equilibria"]
     stable.plot(z, u, color=GHOST)
     for at, name in ((b1, r"$\mathcal{B}_1$"), (b2, r"$\mathcal{B}_2$")):
         stable.plot(at, np.interp(at, z, u), "o", color="black")
-        note(stable, name, (at, np.interp(at, z, u)), (0, -11), ha="center")
+        note(stable, name, (at, np.interp(at, z, u)), (0, -12), ha="center")
     note(stable, "barrier", (top, np.interp(top, z, u)), (0, 4), ha="center")
     panel(stable, "a", "stable")
 
@@ -43,6 +43,6 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         near = (z > 1.45 * b1) & (z < 1.45 * b2)
         axes.set(xlabel="$z$", yticks=[], xlim=(z[near][0], z[near][-1]))
         drawn = axes.lines[0].get_ydata()[near]
-        axes.set_ylim(drawn.min() - 0.25 * np.ptp(drawn), drawn.max() + 0.12 * np.ptp(drawn))
+        axes.set_ylim(drawn.min() - 0.5 * np.ptp(drawn), drawn.max() + 0.12 * np.ptp(drawn))
     stable.set_ylabel("$U(z)$")
     return made

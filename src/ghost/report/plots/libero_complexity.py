@@ -15,8 +15,13 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     tasks = [m.condition for m in ghost[0].measured() if m.metric == "subphases"]
     axes.axhline(0, color=THEORY, linewidth=0.5)
     axes.plot(x, y, "o", color=GHOST)
+    here: dict[tuple[float, float], list[str]] = {}  # tasks may share a place
     for task, a, b in zip(tasks, x, y, strict=True):
-        note(axes, task, (a, b), (2, 2), fontsize=6)
+        here.setdefault((float(a), float(b)), []).append(task)
+    for place, names in here.items():
+        note(axes, ", ".join(names), place, (3, 2), fontsize=7)
+    axes.set_xticks(np.arange(np.floor(x.min()), x.max() + 1))
+    axes.set_xlim(x.min() - 0.5, x.max() + 0.5)
     if len(x) > 2 and np.ptp(x) > 0:
         slope, start = np.polyfit(x, y, 1)
         ends = np.array([x.min(), x.max()])

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import PAGE_IN, PALETTE, figure
+from ghost.libero.tasks import TASKS
+from ghost.report.plots.style import PAGE_IN, SERIES, figure, whiskers
 from ghost.report.rates import rate
 from ghost.report.trials import outcomes
 from ghost.runs.records import Run
@@ -17,7 +18,7 @@ POLICIES = {
 
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
-    made, axes = figure(PAGE_IN, 1.9)
+    made, axes = figure(PAGE_IN, 2.1)
     for number, (name, text) in enumerate(POLICIES.items()):
         measured = {m.condition for run in runs[name] for m in run.measured() if m.metric == "success"}
         tasks = sorted(measured - {"all"}, key=lambda task: int(task[1:]))
@@ -27,9 +28,14 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         value = np.array([100 * rate.estimate for rate in rates])
         bounds = 100 * np.array([rate.interval for rate in rates])
         errors = np.maximum(0, [value - bounds[:, 0], bounds[:, 1] - value])
-        axes.bar(at, value, 0.19, color=PALETTE[number], label=text)
-        axes.errorbar(at, value, errors, fmt="none", ecolor="black", elinewidth=0.5, capsize=1)
-        axes.set_xticks(range(len(tasks)), tasks)
+        axes.bar(at, value, 0.19, color=SERIES[number], label=text)
+        whiskers(axes, at, value, errors, SERIES[number])
+        axes.set_xticks(range(len(tasks)), [f"{task}\n{moved(task)}" for task in tasks])
     axes.set(ylabel="success (percent)", ylim=(0, 105))
     axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return made
+
+
+def moved(task: str) -> str:
+    """What a task moves, one thing a line, in the order of its expert."""
+    return "\n".join(goal.thing.replace("_", " ") for goal in TASKS[int(task[1:])].goals)

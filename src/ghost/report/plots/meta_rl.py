@@ -15,7 +15,7 @@ SMOOTHED = 5  # steps, so that single arrivals do not hide the trend
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
     (experiment,) = runs
-    made, axes = figure(COLUMN_IN, 2.1)
+    made, axes = figure(COLUMN_IN, 2.3)
     before = int(runs[experiment][0].record()["settings"]["steps_before"])
     for agent, (label, color, line) in SHOWN.items():
         reward = np.stack([run.arrays()[f"{agent}/reward"] for run in runs[experiment]])  # [runs, E, steps]
@@ -28,7 +28,7 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     axes.axvline(0, color="0.6", linewidth=0.6)
     axes.set(xlabel="steps after the goal has moved", ylabel="reward per step", xlim=(steps[0], steps[-1]))
     axes.set_ylim(-0.15, 1.1)
-    axes.legend(ncols=2, loc="center right")
+    made.legend(*axes.get_legend_handles_labels(), ncols=3, loc="outside lower center")
     return made
 
 

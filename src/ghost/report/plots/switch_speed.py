@@ -20,19 +20,34 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         left.plot(at, np.interp(at, z, u), "o", color=color)
         note(left, name, (at, np.interp(at, z, u)), (0, -10), ha="center")
     left.set(xlabel="$z_1$", ylabel="$U(z_1; c)$", ylim=(-8.5, 9))
-    left.legend(loc="upper center")
+    left.legend(loc="upper center", handlelength=1.4, borderaxespad=0)
     panel(left, "a", "landscape")
 
     ratio = arrays["ghost/ratio"]
     steps = np.arange(1, len(ratio) + 1)
+    ends: dict[float, float] = {}  # rate -> where its line ends
     for alpha in settings["gru_alphas"]:
         recurrent = arrays[f"gru_a{alpha:.2f}/ratio"]
         right.plot(steps, recurrent, color=RECURRENT, linewidth=0.8, linestyle="--")
-        offset_pt = (3, {0.28: 4, 0.3: -5}.get(alpha, -2))  # these two rates lie close to each other
-        end = (steps[-1], recurrent[-1])
-        note(right, rf"$\alpha = {alpha:g}$", end, offset_pt, fontsize=6, color=RECURRENT, annotation_clip=False)
+        ends[alpha] = float(recurrent[-1])
+    for rates in _close(ends):
+        end = (steps[-1], float(np.mean([ends[alpha] for alpha in rates])))
+        text = rf"$\alpha = {', '.join(f'{alpha:g}' for alpha in rates)}$"
+        note(right, text, end, (3, 0), va="center", fontsize=7, color=RECURRENT, annotation_clip=False)
     right.plot(steps, ratio, "o-", color=GHOST)
-    note(right, "gradient flow", (steps[6], ratio[6]), (4, -9), color=GHOST, fontsize=7)
+    lowest = int(np.argmin(ratio))
+    note(right, "gradient flow", (steps[lowest], ratio[lowest]), (0, -10), color=GHOST, fontsize=7, ha="center")
     right.set(xlabel="step $t$ after the switch", ylabel="$d_t / d_{t-1}$", ylim=(0, 1), xticks=[1, 5, 10, 15])
     panel(right, "b", "contraction")
     return made
+
+
+def _close(ends: dict[float, float]) -> list[list[float]]:
+    """Rates whose lines end within the height of a text of each other share their label."""
+    groups: list[list[float]] = []
+    for alpha in sorted(ends, key=ends.__getitem__, reverse=True):
+        if groups and ends[groups[-1][-1]] - ends[alpha] < 0.08:
+            groups[-1].append(alpha)
+        else:
+            groups.append([alpha])
+    return [sorted(group) for group in groups]
