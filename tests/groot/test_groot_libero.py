@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import sys
 from ctypes.util import find_library
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
-from conftest import call, copy_project
+from conftest import ROOT, call, copy_project
 from ghost.data.features import FeatureCache
 from ghost.libero.sensing import Senses
 from ghost.runs.records import open_runs
@@ -35,12 +36,13 @@ OWN = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory, root, tiny):
+def project(tmp_path_factory, tiny):
     if not find_library("OSMesa"):
         pytest.skip("no OpenGL here: apt-get install libosmesa6")
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    opengl = {**os.environ, "MUJOCO_GL": "osmesa", "PYTHONPATH": str(root / "src")}
-    film = [str(root / ".venv/bin/python"), str(root / "tests/libero/filmed.py"), str(folder / OWN["libero_demos"])]
+    ours = Path(shutil.which("snakemake")).with_name("python")  # GR00T's environment has no simulator
+    film = [str(ours), str(ROOT / "tests/libero/filmed.py"), str(folder / OWN["libero_demos"])]
+    opengl = {**os.environ, "MUJOCO_GL": "osmesa", "PYTHONPATH": str(ROOT / "src")}
     subprocess.run([*film, "v2.1", str(TASK), "2"], env=opengl, check=True, capture_output=True)
     shutil.copytree(tiny, folder / "weights/tiny")
     own = {**OWN, "groot": {"checkpoint": "weights/tiny", "python": sys.executable}}
