@@ -26,6 +26,7 @@ find things in it, check it and pack it. Start with
   ghost audit tab:lightweight/CVAE/test_mse   the same, by the name of the cell
   ghost claims                                how the numbers compare with those that the article prints
   ghost annotate article.tex                  the article itself, with a verdict at every number
+  ghost inspect <folder>                      what is in a data set of your own, and a first build for it
 
 Each command explains its options with --help; ghost --version prints the version."""
 
@@ -182,7 +183,8 @@ def lint(scale: Scale = "laptop") -> int:
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
 
-    complaints = lint_folder(Path("paper"), read_cells(open_build(scale).data / "cells.jsonl"))
+    config = open_build(scale)
+    complaints = lint_folder(config.text, read_cells(config.data / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
 
@@ -266,6 +268,35 @@ def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = N
     print(write_file(manifest, out, seed=seed, samples=samples))
 
 
+def inspect(
+    data_set: tyro.conf.Positional[Path],
+    write: str = "",
+    revision: str = "",
+    state: str = "observation.state",
+    action: str = "action",
+    task: str = "task_index",
+) -> None:
+    """Show what is in a LeRobot data set: tasks, episodes, cameras, dimensions with their ranges, what is missing.
+
+    Args:
+        data_set: its folder, or its name on the hub with --revision.
+        write: also write a first configuration, config/<this name>.yaml.
+        revision: the commit, for a name on the hub.
+        state: the column with the state of the robot.
+        action: the column with the actions.
+        task: the column with the task of every step: an index of the meta data's tasks, or the instruction itself.
+    """
+    from ghost.data.inspect import inspect as look
+    from ghost.data.inspect import write_config
+    from ghost.data.lerobot import Columns
+
+    names = Columns(state, action, task)
+    source, text = look(str(data_set), names, revision)
+    print(text)
+    if write:
+        print(write_config(source, str(data_set), revision, names, write))
+
+
 def film(
     manifest: tyro.conf.Positional[Path],
     task: int,
@@ -288,7 +319,7 @@ def film(
     print(film_episode(manifest, task, trial, seed, out))
 
 
-NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, export, film)
+NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, inspect, export, film)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
     **{each.__name__: from_root(each) for each in (*NAMED, *SERVING, *SHARING)},

@@ -46,7 +46,7 @@ def test_the_papers_file_shows_every_key_that_a_lab_may_fill_in(lab, root):
     loaded = config.load({"scale": "own"})
     assert [path.stem for path in loaded.files] == ["paper", "own"]
     assert (loaded.backbone, loaded.camera_ready, loaded.workers) == ("groot", True, 16)
-    assert loaded.experiment("dual_arm").settings == {"path": "/data/dual_arm"}
+    assert loaded.experiment("dual_arm").settings["path"] == "/data/dual_arm"
 
 
 def test_every_scale_file_loads(root):
@@ -71,7 +71,7 @@ def lab(root, tmp_path, monkeypatch):
 def test_a_build_extends_another_one(lab):
     smoke, mylab, tiny = (config.load({"scale": name}) for name in ("smoke", "mylab", "tiny"))
     assert mylab.experiment("cvae").settings == smoke.experiment("cvae").settings
-    assert mylab.experiment("dual_arm").settings == {"path": "recorded"}
+    assert mylab.experiment("dual_arm").settings == {"path": "recorded", "revision": ""}
     assert mylab.experiment("dit").settings["steps"] == 7
     assert tiny.experiment("dual_arm_features").settings["batch_size"] == 3  # of GR00T's features, in a file
     assert len(tiny.experiment("mlp").seeds) == 1
@@ -279,7 +279,7 @@ def test_a_scales_file_speaks_of_the_stand_ins_and_not_of_what_replaces_them(roo
     smoke = config.load({"scale": "smoke", "backbone": "groot", "demos": "/data/set"}, root)
     features = smoke.experiment("dual_arm_features").settings
     assert (features["tokens"], features["d_token"], features["samples_per_shard"]) == (64, 2048, 64)
-    assert smoke.experiment("dual_arm").settings == {"path": "/data/set"}
+    assert smoke.experiment("dual_arm").settings == {"path": "/data/set", "revision": ""}
     assert (
         smoke.experiment("dit").settings["train_episodes"] == features["train_episodes"] == 32
     )  # never what is tested
@@ -345,7 +345,7 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"max_seeds": 10**9}, "max_seeds: 1000000000 is greater"),
         ({7: 1}, "no key 7"),
         ({"max_seeds": 0}, "max_seeds: 0 is less than the minimum of 1"),
-        ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
+        ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'pixels', 'groot']"),
         ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
         ({"workers": 0}, "workers: 0 is less than the minimum of 1"),
         ({"backbone": "groot", "experiments": {"dual_arm_features": {"hidden": 3}}}, "has no setting 'hidden'"),

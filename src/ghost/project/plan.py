@@ -18,7 +18,6 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.project.dvc import files
 from ghost.project.prices import Prices
 from ghost.project.schedule import Task, longest_chain, makespan
-from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 from ghost.study.parts import Grain, Part, check_grain, parts_of, units_of
 
@@ -75,7 +74,7 @@ def plan(identity: str, config: Config, *, gpus: int = 8, cores: int = 128) -> s
 def targets(identity: str, config: Config) -> list[str]:
     if identity == "paper":
         return ["all"]
-    known = {artefact.id: artefact for artefact in ARTEFACTS}
+    known = {artefact.id: artefact for artefact in config.artefacts}
     if identity not in known:
         raise GhostError(f"no figure or table {identity!r}{did_you_mean(identity, [*known, 'paper'])}")
     if not known[identity].step:
