@@ -11,6 +11,7 @@ import tyro
 from ghost.errors import exit_on_error
 from ghost.project.commands import SHARING, Scale, open_build
 from ghost.project.place import from_root, version
+from ghost.serving.commands import SERVING
 
 if TYPE_CHECKING:
     pass
@@ -321,7 +322,7 @@ def film(
 NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, inspect, export, film)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
-    **{each.__name__: from_root(each) for each in (*NAMED, *SHARING)},
+    **{each.__name__: from_root(each) for each in (*NAMED, *SERVING, *SHARING)},
 }
 
 

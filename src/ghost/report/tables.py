@@ -50,7 +50,8 @@ def _groups(table: Table) -> Iterator[tuple[tuple[Entry, ...], ...]]:
 
 
 def _table(artefact: Artefact, cells: Cells) -> Table:
-    table = artefact.within({cell["experiment"] for cell in cells.values()}).table
+    there = {cell.experiment for cell in artefact.cells if f"{artefact.id}/{cell.name}" in cells}
+    table = artefact.within(there).table
     if table is None:
         raise GhostError(f"{artefact.id} is no table")
     return table

@@ -119,9 +119,10 @@ TOGETHER = (
     Row("Ghost_PZ_ensemble", ("persistent, ensemble", None, "yes", "ODE"), "libero_ghost_pz_ensemble"),
 )
 # Only where the backbone has a head of its own: the article never shows how good it is by itself.
-OWN_HEAD = (
-    Row("GR00T_head", ("GR00T's head, 8 steps", parameters(HEAD, "head"), "no", "none"), HEAD),
-    Row("GR00T_head_4", ("GR00T's head, 4 steps", parameters(HEAD4, "head"), "no", "none"), HEAD4),
+OWN_HEAD = tuple(
+    Row(name, (("GR00T's head, ", steps, " steps"), parameters(head, "head"), "no", "none"), head)
+    for name, head in (("GR00T_head", HEAD), ("GR00T_head_4", HEAD4))
+    for steps in settings(head, ("euler_steps",), f"{name}/")
 )
 
 
