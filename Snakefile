@@ -14,7 +14,6 @@ from ghost.study import builds as settings
 from ghost.project import place
 from ghost.runs import warm
 from ghost.errors import GhostError
-from ghost.study import ARTEFACTS, buildable
 from ghost.study.parts import check_grain, parts_of, uses_gpu
 from ghost.files import canonical, sha256, tidy
 from ghost.report.headlines import metric_names
@@ -48,8 +47,7 @@ if scale.backbone == "groot" and not CONDA:
         raise WorkflowError(str(error)) from None
 
 TEX = available()
-HAS = [row.name for row in scale.experiments]
-BUILT = {artefact.stage: artefact.within(HAS) for artefact in buildable(tex=TEX)}
+BUILT = {artefact.stage: artefact for artefact in scale.buildable(tex=TEX)}
 OUTPUTS = outputs(scale, tex=TEX)
 LABELS = {step: [a.label for a in BUILT.values() if a.step == step] for step in ("plot", "draw", "tabulate")}
 

@@ -12,6 +12,7 @@ from ghost.errors import exit_on_error
 from ghost.project.commands import SHARING, Scale, open_build
 from ghost.project.place import from_root, version
 from ghost.project.planning import PLANNING
+from ghost.serving.commands import SERVING
 
 if TYPE_CHECKING:
     pass
@@ -26,6 +27,7 @@ find things in it, check it and pack it. Start with
   ghost audit tab:lightweight/CVAE/test_mse   the same, by the name of the cell
   ghost claims                                how the numbers compare with those that the article prints
   ghost annotate article.tex                  the article itself, with a verdict at every number
+  ghost inspect <folder>                      what is in a data set of your own, and a first build for it
 
 Each command explains its options with --help; ghost --version prints the version."""
 
@@ -182,7 +184,8 @@ def lint(scale: Scale = "laptop") -> int:
     from ghost.report.cells import read_cells
     from ghost.report.lint import lint as lint_folder
 
-    complaints = lint_folder(Path("paper"), read_cells(open_build(scale).data / "cells.jsonl"))
+    config = open_build(scale)
+    complaints = lint_folder(config.text, read_cells(config.data / "cells.jsonl"))
     print("\n".join(complaints) or "every number in the text is a cell")
     return 1 if complaints else 0
 
@@ -243,6 +246,35 @@ def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = N
     print(write_file(manifest, out, seed=seed, samples=samples))
 
 
+def inspect(
+    data_set: tyro.conf.Positional[Path],
+    write: str = "",
+    revision: str = "",
+    state: str = "observation.state",
+    action: str = "action",
+    task: str = "task_index",
+) -> None:
+    """Show what is in a LeRobot data set: tasks, episodes, cameras, dimensions with their ranges, what is missing.
+
+    Args:
+        data_set: its folder, or its name on the hub with --revision.
+        write: also write a first configuration, config/<this name>.yaml.
+        revision: the commit, for a name on the hub.
+        state: the column with the state of the robot.
+        action: the column with the actions.
+        task: the column with the task of every step: an index of the meta data's tasks, or the instruction itself.
+    """
+    from ghost.data.inspect import inspect as look
+    from ghost.data.inspect import write_config
+    from ghost.data.lerobot import Columns
+
+    names = Columns(state, action, task)
+    source, text = look(str(data_set), names, revision)
+    print(text)
+    if write:
+        print(write_config(source, str(data_set), revision, names, write))
+
+
 def film(
     manifest: tyro.conf.Positional[Path],
     task: int,
@@ -265,10 +297,10 @@ def film(
     print(film_episode(manifest, task, trial, seed, out))
 
 
-NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, export, film)
+NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, inspect, export, film)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
-    **{each.__name__: from_root(each) for each in (*NAMED, *PLANNING, *SHARING)},
+    **{each.__name__: from_root(each) for each in (*NAMED, *PLANNING, *SERVING, *SHARING)},
 }
 
 

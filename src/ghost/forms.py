@@ -100,4 +100,5 @@ def _named(form: Any) -> str:
         return f"a whole number from {form.start} to {form.stop - 1}"
     if isinstance(form, re.Pattern):
         return {NAME: "the name of a file inside its folder", SHA256: "a sha256"}.get(form, f"like {form.pattern}")
-    return NAMES[type(form) if isinstance(form, dict | list) else form]
+    kind = type(form) if isinstance(form, dict | list) else form
+    return NAMES.get(kind) or f"of type {kind.__name__}"

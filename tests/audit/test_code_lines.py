@@ -9,10 +9,12 @@ import pytest
 from ghost.audit.code_lines import _places, function_line, metric_line
 from ghost.audit.lookup import NO_METRIC
 from ghost.report.over_cells import OVER_CELLS
-from ghost.study import ARTEFACTS, EXPERIMENTS
+from ghost.study import ARTEFACTS, DECLARED
+from ghost.study.groot import replaced
 
 CELLS = [cell for artefact in ARTEFACTS for cell in artefact.cells]
-MODULES = {experiment.name: experiment.modules for experiment in EXPERIMENTS}
+OPTIONAL = replaced(DECLARED, backbone="groot", checkpoint={}, demos="", libero_demos={"path": "x"}).experiments
+MODULES = {experiment.name: experiment.modules for experiment in (*OPTIONAL, *DECLARED)}
 
 
 def test_every_estimator_of_the_study_is_found():

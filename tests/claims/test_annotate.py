@@ -15,6 +15,7 @@ from ghost.claims.article import keys
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.claims.pdflatex import find_missing, lay_out, typeset
 from ghost.claims.tex import Article
+from ghost.claims.weave import weave
 from ghost.errors import GhostError
 from ghost.report.appendix import anchor
 from ghost.report.tex import available
@@ -110,6 +111,33 @@ def test_an_article_runs_no_command_and_writes_no_file(made, tmp_path):
     made.article.write_text(text.replace(r"\maketitle", rf"\maketitle{hidden}"))
     annotate(made.build, made.article, made.ledger, tmp_path / "c.pdf")
     assert "secret" not in "".join(pages(tmp_path / "c.pdf"))
+
+
+def test_an_article_embeds_no_file_from_outside_of_its_folder(made, tmp_path):
+    r"""\pdfobj is not held back by openin_any, and nobody sees what it embeds. The article tries to hide it as well."""
+    (tmp_path / "secret.txt").write_text("42 is secret")
+    text = made.article.read_text()
+    hide = r"\newwrite\list\immediate\openout\list=\jobname.fls \immediate\write\list{INPUT article.tex}"
+    embed = rf"\immediate\pdfobj stream file{{{tmp_path}/secret.txt}}\pdfrefobj\pdflastobj"
+    made.article.write_text(text.replace(r"\maketitle", rf"\maketitle{embed}{hide}\immediate\closeout\list "))
+    with pytest.raises(GhostError, match=r"article\.tex has TeX read .*secret\.txt, which is outside"):
+        annotate(made.build, made.article, made.ledger, tmp_path / "a.pdf")
+    with pytest.raises(GhostError, match=r"article\.tex has TeX read .*secret\.txt, which is outside"):
+        weave(made.build, made.article, made.ledger, tmp_path / "woven", False)
+    assert not (tmp_path / "a.pdf").exists()
+    assert not (tmp_path / "woven/article.pdf").exists()
+
+
+def test_no_file_but_an_annotated_article_is_written_over(made, tmp_path):
+    figure = made.article.parent / "figure.pdf"
+    figure.write_bytes(b"a figure of the article")
+    for out in (made.article, figure):
+        before = out.read_bytes()
+        with pytest.raises(GhostError, match="is not a name for the annotated PDF"):
+            annotate(made.build, made.article, made.ledger, out)
+        assert out.read_bytes() == before
+    annotate(made.build, made.article, made.ledger, tmp_path / "a.pdf")
+    annotate(made.build, made.article, made.ledger, tmp_path / "a.pdf")
 
 
 def test_an_endless_article_is_stopped(made, tmp_path, monkeypatch):

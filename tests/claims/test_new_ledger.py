@@ -115,6 +115,16 @@ def test_a_link_out_of_the_folder_and_a_file_too_large_are_refused(made, tmp_pat
         Article(made.article)
 
 
+def test_files_that_input_each_other_again_and_again_are_refused(tmp_path, monkeypatch):
+    """Ten files, each ten times in the one above: ten billion lines."""
+    monkeypatch.setattr("ghost.claims.tex.MOST_LINES", 1000)
+    for number in range(10):
+        (tmp_path / f"{number}.tex").write_text(f"\\input{{{number + 1}}}\n" * 10)
+    (tmp_path / "10.tex").write_text("a 7")
+    with pytest.raises(GhostError, match="more than 1000 lines"):
+        Article(tmp_path / "0.tex")
+
+
 @given(damages)
 def test_a_damaged_article_is_read_or_refused(damage):
     def read(folder):

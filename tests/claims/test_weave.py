@@ -87,6 +87,15 @@ def test_the_articles_own_folder_is_refused(made):
         weave(made.build, made.article, made.ledger, made.article.parent, False)
 
 
+def test_a_folder_with_other_files_is_refused(made, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/article.tex").write_text("mine")
+    for out in (tmp_path / "thesis", tmp_path / "thesis/article.tex"):
+        with pytest.raises(GhostError, match="is there already, and not from ghost weave"):
+            weave(made.build, made.article, made.ledger, out, False)
+    assert (tmp_path / "thesis/article.tex").read_text() == "mine"
+
+
 def claim(printed="4.2", unit="", judge="statistical", cells=("tab:x/a",)):
     return Claim("tab:x/a", printed, {"1.1": printed}, judge, unit, cells)
 

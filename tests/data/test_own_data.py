@@ -155,5 +155,5 @@ def test_tasks_without_episodes_and_long_horizons_are_one_line(tmp_path):
     assert len(only) == 2
     one = LeRobotDataset.open(tmp_path / "b/run/dataset")
     one.episodes = one.episodes[:1]
-    with pytest.raises(GhostError, match="has one episode, and a split by episode needs two"):
+    with pytest.raises(GhostError, match="has 1 episodes, 1 are to test and none would be left to train"):
         draw(SHARES, one, 0)

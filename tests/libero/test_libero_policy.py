@@ -1,26 +1,16 @@
 """A policy plans for many episodes in one pass: each gets, to the bit, what it would get alone."""
 
-import importlib
-from dataclasses import fields
-
 import numpy as np
 import pytest
 import torch
-from policies import POLICIES, WIDTHS
+from policies import POLICIES
 
-from ghost.backbones import libero_standin
-from ghost.data.features import Encoded, Sizes
-from ghost.libero.conventions import find_convention
-from ghost.libero.policy import Alone, Asked, Policy
-from ghost.libero.sensing import Senses
-from ghost.libero.tasks import TASKS, Look
-from ghost.training.building import build
+from acting import SENSES, SIZES, alone, look, random_policy, same, told
+from ghost.data.features import Encoded
+from ghost.libero.policy import Asked, Policy
+from ghost.libero.tasks import TASKS
 
-SIZES = Sizes(4, 160, 64, 16, 7)
-BACKBONE = libero_standin.Settings(SIZES.tokens, SIZES.d_token, 0)
-SENSES = Senses(find_convention("ghost"), (), SIZES.d_state)
-DRAWING = ("diffusion", "cvae")
-WIDE = {**WIDTHS, "hidden": 96, "d_context": 40, "d_latent": 24}  # no multiples of what a processor adds at once
+DRAWING = {"diffusion": ("diffusion", {}), "cvae": ("cvae", {})}
 
 
 @pytest.fixture(autouse=True)
@@ -28,37 +18,9 @@ def one_thread(torch_as_it_was):
     torch.set_num_threads(1)
 
 
-def decoder(name, seed):
-    module, more = POLICIES.get(name, (name, {}))
-    module = importlib.import_module(f"ghost.decoders.{module}")
-    known = {field.name for field in fields(module.Settings)}
-    torch.manual_seed(seed)
-    made = build(module, module.Settings(**{k: v for k, v in {**WIDE, **more}.items() if k in known}), SIZES)
-    return made.eval().requires_grad_(False)
-
-
 def policy(name, rows, seeds=(0,)):
-    backbone = libero_standin.start(BACKBONE, SIZES, [])
-    return Policy([decoder(name, seed) for seed in seeds], backbone.encode, SENSES, rows)
-
-
-def look(episode, step):
-    rng = np.random.default_rng([episode, step])
-    return Look(*(rng.standard_normal(shape) for shape in (3, (3, 3), 2, 2, (21, 9), 3))).columns()
-
-
-def told(episode):
-    return TASKS[episode % 3].instruction
-
-
-def alone(policy, episode, steps=5):
-    acting = Alone(policy)
-    acting.start(episode)
-    return [acting.plan(look(episode, step), told(episode)) for step in range(steps)]
-
-
-def same(one, other):
-    return one.phase == other.phase and np.array_equal(one.actions, other.actions)
+    decoder, more = {**POLICIES, **DRAWING}[name]
+    return random_policy(decoder, rows, seeds, **more)
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)], ids=["one", "ensemble"])

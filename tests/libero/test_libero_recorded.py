@@ -8,6 +8,7 @@ import sys
 from ctypes.util import find_library
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -174,6 +175,59 @@ def test_openpis_columns_and_pictures_in_the_data(recorded, tmp_path):
     assert found.cameras == ("image", "wrist_image")
     assert found.frames(1, "image", [0, 3]).shape == (2, 8, 8, 3)
     assert found.episode(1).state.shape[1] == 8
+
+
+def write_hdf5(recorded: Path, folder: Path, change=lambda demo: None) -> Path:
+    """The data set in LIBERO's own files, with robosuite's gripper, and pictures that say where their top left is."""
+    dataset, folder = LeRobotDataset.open(recorded), folder / "libero_10"
+    folder.mkdir(parents=True)
+    with h5py.File(folder / f"{TASKS[TASK].file}_demo.hdf5", "w") as file:
+        for index in range(len(dataset)):
+            episode = dataset.episode(index)
+            demo = file.create_group(f"data/demo_{index}")
+            demo["actions"] = _robosuites({"action": episode.action.astype(np.float64)})["action"]
+            demo["obs/ee_states"], demo["obs/gripper_states"] = episode.state[:, :6], episode.state[:, 6:]
+            bottom_up = np.zeros((len(episode), 32, 32, 3), np.uint8)
+            bottom_up[:, -16:, :16] = 200  # the upper left of the true view
+            demo["obs/agentview_rgb"] = demo["obs/eye_in_hand_rgb"] = bottom_up
+            change(demo)
+    return folder.parent
+
+
+def test_liberos_own_files(recorded, tmp_path):
+    found = made(write_hdf5(recorded, tmp_path / "own"), tmp_path / "run", convention="")
+    raw = LeRobotDataset.open(recorded)
+    assert (found.info["convention"], found.fps, len(found)) == ("hdf5", 20, 3)
+    scales = found.require_normalisation()
+    assert scales.state.undo(found.episode(2).state) == pytest.approx(raw.episode(2).state, abs=1e-5)
+    assert senses_of(found, "hdf5").command(found.episode(1).action)[:, 6] == pytest.approx(
+        1 - 2 * raw.episode(1).action[:, 6], abs=1e-6
+    )
+    picture = found.frames(1, "agentview_rgb", [5])[0].astype(int)
+    assert picture[:14, -14:].mean() > 150 > 50 > picture[:14, :14].mean()  # the mirror image, upright
+
+
+def _links_out(demo):
+    del demo["actions"]
+    demo["actions"] = h5py.ExternalLink("/etc/passwd", "/data")
+
+
+def _too_narrow(demo):
+    del demo["obs/ee_states"]
+    demo["obs/ee_states"] = np.zeros((5, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(_links_out, "has no 'actions' of its own"), (_too_narrow, r"ee_states is float64 \(5, 3\), expected at most")],
+)
+def test_a_file_that_is_not_liberos_is_one_line(recorded, tmp_path, change, said):
+    with pytest.raises(GhostError, match=said):
+        made(write_hdf5(recorded, tmp_path / "own", change), tmp_path / "run", convention="")
+    (tmp_path / "text").mkdir()
+    (tmp_path / f"text/{TASKS[TASK].file}_demo.hdf5").write_text("no")
+    with pytest.raises(GhostError, match="is not an HDF5 file of LIBERO's"):
+        made(tmp_path / "text", tmp_path / "run", convention="")
 
 
 def replayed(recorded, senses: Senses, found: LeRobotDataset) -> list[bool]:

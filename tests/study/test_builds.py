@@ -46,7 +46,7 @@ def test_the_papers_file_shows_every_key_that_a_lab_may_fill_in(lab, root):
     loaded = config.load({"scale": "own"})
     assert [path.stem for path in loaded.files] == ["paper", "own"]
     assert (loaded.backbone, loaded.camera_ready, loaded.workers) == ("groot", True, 16)
-    assert loaded.experiment("dual_arm").settings == {"path": "/data/dual_arm"}
+    assert loaded.experiment("dual_arm").settings["path"] == "/data/dual_arm"
 
 
 def test_every_scale_file_loads(root):
@@ -71,7 +71,7 @@ def lab(root, tmp_path, monkeypatch):
 def test_a_build_extends_another_one(lab):
     smoke, mylab, tiny = (config.load({"scale": name}) for name in ("smoke", "mylab", "tiny"))
     assert mylab.experiment("cvae").settings == smoke.experiment("cvae").settings
-    assert mylab.experiment("dual_arm").settings == {"path": "recorded"}
+    assert mylab.experiment("dual_arm").settings == {"path": "recorded", "revision": ""}
     assert mylab.experiment("dit").settings["steps"] == 7
     assert tiny.experiment("dual_arm_features").settings["batch_size"] == 3  # of GR00T's features, in a file
     assert len(tiny.experiment("mlp").seeds) == 1
@@ -279,7 +279,7 @@ def test_a_scales_file_speaks_of_the_stand_ins_and_not_of_what_replaces_them(roo
     smoke = config.load({"scale": "smoke", "backbone": "groot", "demos": "/data/set"}, root)
     features = smoke.experiment("dual_arm_features").settings
     assert (features["tokens"], features["d_token"], features["samples_per_shard"]) == (64, 2048, 64)
-    assert smoke.experiment("dual_arm").settings == {"path": "/data/set"}
+    assert smoke.experiment("dual_arm").settings == {"path": "/data/set", "revision": ""}
     assert (
         smoke.experiment("dit").settings["train_episodes"] == features["train_episodes"] == 32
     )  # never what is tested
@@ -345,7 +345,7 @@ def test_smoke_keeps_to_its_own_folder(root):
         ({"max_seeds": 10**9}, "max_seeds: 1000000000 is greater"),
         ({7: 1}, "no key 7"),
         ({"max_seeds": 0}, "max_seeds: 0 is less than the minimum of 1"),
-        ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'groot']"),
+        ({"backbone": "grot"}, "backbone: 'grot' is not one of ['standin', 'pixels', 'groot']"),
         ({"groot": {"chekpoint": "x"}}, "no key 'chekpoint'; did you mean checkpoint?"),
         ({"workers": 0}, "workers: 0 is less than the minimum of 1"),
         ({"backbone": "groot", "experiments": {"dual_arm_features": {"hidden": 3}}}, "has no setting 'hidden'"),
@@ -369,3 +369,35 @@ def test_a_broken_scale_file_is_named(root, tmp_path):
     (tmp_path / "config/laptop.yaml").write_text(yaml.safe_dump(["a"]))
     with pytest.raises(GhostError, match="must be an object, got"):
         config.load({}, tmp_path)
+
+
+def test_a_protocol_sets_all_rollouts_and_a_named_setting_is_stronger(root):
+    asked = {"scale": "paper", "libero_protocol": "nvidia", "experiments": {"libero_mlp_rollout": {"trials": 7}}}
+    loaded = config.load(asked, root)
+    plain, ensemble = (
+        loaded.experiment(f"libero_ghost_pg_{name}").settings for name in ("rollout", "ensemble_rollout")
+    )
+    assert (plain["max_steps"], plain["execute"], plain["trials"], plain["env_seed"]) == (1000, 1, 5, 0)
+    assert (ensemble["max_steps"], "env_seed" in ensemble) == (1000, False)
+    assert loaded.experiment("libero_mlp_rollout").settings["trials"] == 7
+    as_published = config.load({"scale": "paper", "libero_protocol": "article"}, root)
+    assert all(not as_published.declaration(e.name)["reduced"] for e in EXPERIMENTS)
+    with pytest.raises(GhostError, match="libero_protocol"):
+        config.load({"libero_protocol": "openvla"}, root)
+
+
+def test_a_rollout_with_groot_has_a_server_and_its_simulators_in_one_job_with_a_gpu(root):
+    from ghost.study.parts import uses_gpu
+
+    loaded = config.load({"scale": "groot", "workers": 8}, root)
+    for name in ("libero_mlp_rollout", "libero_dit_rollout"):
+        assert loaded.served(name)
+        assert not loaded.in_groot(name)
+        assert uses_gpu(loaded, name)
+        assert loaded.threads(name) == 8
+        assert loaded.environment(name)["GHOST_SERVE"] == ".venv-groot/bin/python"
+        assert loaded.experiment(name).settings["rows"] == 8
+        assert not {"rows", "backbone"} & loaded.declaration(name)["reduced"].keys()
+    plain = config.load({"scale": "paper"}, root)
+    assert not uses_gpu(plain, "libero_mlp_rollout")
+    assert plain.environment("libero_mlp_rollout") == {}

@@ -4,7 +4,7 @@ import pytest
 
 from ghost.claims.ledger import LEDGER, read_ledger
 from ghost.study import ARTEFACTS, EXPERIMENTS, builds, find_artefact
-from ghost.study.libero import ENSEMBLES, POLICIES, SINGLE, TOGETHER, VARIANTS
+from ghost.study.libero import ENSEMBLES, OWN_HEAD, POLICIES, SINGLE, TOGETHER, VARIANTS
 
 DECLARED = {experiment.name: experiment for experiment in EXPERIMENTS}
 CELLS = {f"{artefact.id}/{cell.name}": cell for artefact in ARTEFACTS for cell in artefact.cells}
@@ -31,7 +31,8 @@ def test_every_row_says_over_how_many_trainings_and_trials_it_is():
     table = find_artefact("tab:libero10")
     heads = [head.plain for head in table.table.head]
     rows = [row for group in table.table.groups for row in group]
-    assert len(rows) == len(SINGLE) + len(TOGETHER)
+    assert len(rows) == len(SINGLE) + len(TOGETHER) + len(OWN_HEAD)
+    assert sum(map(len, table.within(()).table.groups)) == len(SINGLE) + len(TOGETHER)
     for column, estimator in (("Trainings", "runs"), ("Trials", "trials")):
         named = [row[heads.index(column)][0] for row in rows]
         assert {CELLS[f"tab:libero10/{name}"].estimator for name in named} == {estimator}

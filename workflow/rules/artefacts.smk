@@ -18,8 +18,9 @@ rule summarize:
         artefact=lambda wildcards: BUILT[wildcards.stage].id,
         cells=lambda wildcards: canonical(BUILT[wildcards.stage].declaration()),
         code=lambda wildcards: code_hash("ghost.steps.summarize", *BUILT[wildcards.stage].implementations),
+        scale=scale.scale,
     shell:
-        "python -m ghost.runs.warm ghost.steps.summarize --artefact {params.artefact} --out {output.cells:q}"
+        "python -m ghost.runs.warm ghost.steps.summarize --artefact {params.artefact} --scale {params.scale} --out {output.cells:q}"
         " --manifests {input.manifests:q} > {log:q} 2>&1"
 
 
@@ -87,6 +88,7 @@ rule tabulate:
     params:
         layout=lambda wildcards: canonical(BUILT[f"tab_{wildcards.label}"].layout()),
         code=code_hash("ghost.steps.tabulate"),
+        scale=scale.scale,
     shell:
-        "python -m ghost.runs.warm ghost.steps.tabulate --artefact tab:{wildcards.label}"
+        "python -m ghost.runs.warm ghost.steps.tabulate --artefact tab:{wildcards.label} --scale {params.scale}"
         " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"

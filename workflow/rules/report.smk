@@ -3,7 +3,7 @@
 MANIFESTS = [scale.manifest(experiment.name) for experiment in scale.experiments]
 # What the report consists of, as a parameter: one more or fewer makes the rules below run again.
 CONTENTS = [*BUILT, *(experiment.name for experiment in scale.experiments)]
-SECTIONS = sorted(map(str, Path("paper/sections").glob("*.tex")))
+SECTIONS = sorted(map(str, (scale.text / "sections").glob("*.tex")))
 
 
 rule collect:
@@ -13,7 +13,7 @@ rule collect:
     output:
         cells=scale.data / "cells.jsonl",
         results=scale.data / "results.csv",
-        metrics=expand(scale.data / "metrics/{name}", name=metric_names()),
+        metrics=expand(scale.data / "metrics/{name}", name=metric_names(scale.artefacts)),
     log:
         f"logs/{scale.scale}/collect.log",
     conda:
@@ -21,10 +21,11 @@ rule collect:
     params:
         contents=CONTENTS,
         metrics=scale.data / "metrics",
+        scale=scale.scale,
         code=code_hash("ghost.steps.collect"),
     shell:
         "python -m ghost.runs.warm ghost.steps.collect --cells {input.cells:q} --manifests {input.manifests:q}"
-        " --out-cells {output.cells:q} --out-results {output.results:q}"
+        " --scale {params.scale} --out-cells {output.cells:q} --out-results {output.results:q}"
         " --out-metrics {params.metrics:q} > {log:q} 2>&1"
 
 
@@ -54,8 +55,8 @@ rule macros:
 
 rule typeset:
     input:
-        main="paper/main.tex",
-        supplement="paper/supplement.tex",
+        main=str(scale.text / "main.tex"),
+        supplement=str(scale.text / "supplement.tex"),
         text=SECTIONS,
         style="paper/ghost.sty",
         references="paper/references.bib",
@@ -141,7 +142,7 @@ rule audit:
     params:
         contents=CONTENTS,
         scale=scale.scale,
-        tables=lambda wildcards: canonical({artefact.id: artefact.layout() for artefact in ARTEFACTS}),
+        tables=lambda wildcards: canonical({artefact.id: artefact.layout() for artefact in scale.artefacts}),
         code=code_hash("ghost.steps.audit"),
     shell:
         "python -m ghost.runs.warm ghost.steps.audit --cells {input.cells:q} --manifests {input.manifests:q} --scale {params.scale}"

@@ -8,7 +8,6 @@ from pathlib import Path
 from ghost.errors import GhostError, did_you_mean
 from ghost.runs.code import ROOT
 from ghost.runs.records import open_runs
-from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 
 Columns = list[str]
@@ -44,11 +43,11 @@ def _experiments(config: Config) -> list[Columns]:
     return lines
 
 
-def _artefacts(kind: str) -> list[Columns]:
+def _artefacts(config: Config, kind: str) -> list[Columns]:
     """Label, the step that makes it, its number of cells, the experiments that these rest on."""
     return [
         [each.id, each.step or "not built", _count(len(each.cells), "cell"), ", ".join(each.experiments)]
-        for each in ARTEFACTS
+        for each in config.artefacts
         if each.kind == kind
     ]
 
@@ -92,8 +91,8 @@ def _file(path: Path) -> str:
 
 KINDS: dict[str, Callable[[Config], list[Columns]]] = {
     "experiments": _experiments,
-    "figures": lambda config: _artefacts("fig"),
-    "tables": lambda config: _artefacts("tab"),
+    "figures": lambda config: _artefacts(config, "fig"),
+    "tables": lambda config: _artefacts(config, "tab"),
     "decoders": _decoders,
     "steps": _steps,
 }

@@ -19,7 +19,6 @@ from ghost.report.over_cells import OVER_CELLS, parts_of
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.environment import shortened
 from ghost.runs.records import Run
-from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 
 WIDTH = 110
@@ -36,7 +35,7 @@ def lookup(config: Config, asked: str, *, full: bool = False) -> str:
         return explain(build, cells[0], full=full)
     width = max((len(cell["id"]) for cell in cells), default=0)
     lines = [f"{cell['id']:{width}}  {display(cell)}" for cell in cells]
-    return "\n".join([*lines, *(f"{identity}  not built" for identity in _not_built(asked))])
+    return "\n".join([*lines, *(f"{identity}  not built" for identity in _not_built(build, asked))])
 
 
 def as_json(config: Config, asked: str) -> list[Record]:
@@ -57,8 +56,10 @@ def choose(build: Build, asked: str) -> list[Record]:
             raise GhostError(f"no cell of {build.config.data} shows {asked}, and the article does not print it")
         return found
     found = [cell for identity, cell in cells.items() if _below(identity, asked)]
-    if not found and not _not_built(asked):
-        raise GhostError(f"no cell {asked!r}{did_you_mean(asked, [*cells, *(artefact.id for artefact in ARTEFACTS)])}")
+    if not found and not _not_built(build, asked):
+        raise GhostError(
+            f"no cell {asked!r}{did_you_mean(asked, [*cells, *(artefact.id for artefact in build.config.artefacts)])}"
+        )
     return found
 
 
@@ -93,8 +94,8 @@ def _below(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith((f"{prefix.rstrip('/:')}/", f"{prefix.rstrip('/:')}:"))
 
 
-def _not_built(prefix: str) -> list[str]:
-    return [artefact.id for artefact in ARTEFACTS if not artefact.step and _below(artefact.id, prefix)]
+def _not_built(build: Build, prefix: str) -> list[str]:
+    return [artefact.id for artefact in build.config.artefacts if not artefact.step and _below(artefact.id, prefix)]
 
 
 def display(cell: Record) -> str:
@@ -148,7 +149,7 @@ def _about(cell: Record) -> list[str]:
 def _code(build: Build, cell: Record) -> list[str]:
     """Where the cell is declared, its estimator, what this is applied to, and the line that computes that."""
     artefact, _, name = cell["id"].partition("/")
-    declared = [c for a in ARTEFACTS if a.id == artefact for c in a.cells if c.name == name]
+    declared = [c for a in build.config.artefacts if a.id == artefact for c in a.cells if c.name == name]
     lines = _lines("declared", declared[0].declared if declared else "")
     module = "ghost.report.over_cells" if cell["estimator"] in OVER_CELLS else "ghost.report.estimators"
     estimator = function_line(module, cell["estimator"])

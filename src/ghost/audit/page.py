@@ -23,7 +23,7 @@ from ghost.claims.verdicts import VERDICTS, judge_all
 from ghost.report.appendix import anchor, doubts, sides, unpaired, versus
 from ghost.report.tables import page
 from ghost.runs.records import Run
-from ghost.study import ARTEFACTS
+from ghost.study.builds import opened
 
 HERE = Path(__file__).parent
 Cell = dict[str, Any]
@@ -36,6 +36,7 @@ NO_POINTS = ("setting", "series", "module", "runs")  # estimators that take no s
 def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: Iterable[Path]) -> str:
     """The page as HTML, with the figures as PNG inside."""
     runs = {run.run_id: run for run in listed}
+    artefacts = opened(scale).artefacts
     records = {run_id: run.record() for run_id, run in runs.items()}
     touched: dict[str, list[str]] = {run_id: [] for run_id in runs}
     for name, cell in cells.items():
@@ -46,9 +47,9 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
         "scale": scale,
         "cells": _cells(cells, runs, records),
         "runs": [run_list.listed(runs[run_id], record) for run_id, record in records.items()],
-        "tables": {artefact.id: page(artefact, cells) for artefact in ARTEFACTS if artefact.table},
+        "tables": {artefact.id: page(artefact, cells) for artefact in artefacts if artefact.table},
         "figures": {f"fig:{path.stem}": f"{PNG}{_base64(path.read_bytes())}" for path in sorted(figures)},
-        "absent": [artefact.id for artefact in ARTEFACTS if not artefact.step],
+        "absent": [artefact.id for artefact in artefacts if not artefact.step],
         "verdicts": VERDICTS,
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)

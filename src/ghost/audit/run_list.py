@@ -85,7 +85,8 @@ def training_curves(run: Run) -> tuple[dict[str, list[float | None]], int]:
     """The curves of a training, thinned, and how many points they had. A value that is not finite is a gap."""
     if f"seed{run.seed}/{ARRAYS}" not in run.files:
         return {}, 0
-    found = {name.removeprefix(CURVE): a for name, a in run.arrays().items() if name.startswith(CURVE) and a.ndim == 1}
+    arrays = sorted(run.arrays().items())  # a file of arrays has no order, and the page must be the same each time
+    found = {name.removeprefix(CURVE): a for name, a in arrays if name.startswith(CURVE) and a.ndim == 1}
     whole = {name: a.astype(float) for name, a in found.items() if a.size and a.dtype.kind in "fiu"}
     return {name: thinned(a) for name, a in whole.items()}, max((len(a) for a in whole.values()), default=0)
 

@@ -31,7 +31,7 @@ from ghost.data.lerobot import LeRobotDataset
 from ghost.data.sampling import frames, held_back
 from ghost.errors import GhostError
 from ghost.runs.progress import Progress
-from ghost.runs.settings import at_least_one, not_negative
+from ghost.runs.settings import at_least_one, below_one, not_negative
 from ghost.training.checkpoint import read_tensors, write_tensors
 
 STATE = "state.safetensors"  # of an unfinished run
@@ -48,13 +48,14 @@ class FineTuning:
     cameras: tuple[str, ...]
     horizon: int
     euler_steps: int  # of the flow, from noise to an action
-    train_episodes: int  # the first so many; 0: all but those that test_episodes holds back
+    train_episodes: int  # the first so many; 0: all but those that test_episodes or test_share hold back
     steps: int  # updates
     batch_size: int
     accumulation: int  # batches per update
     learning_rate: float
     warmup_share: float
     test_episodes: int = 0  # of each task, the last ones, are not trained on: the feature cache's test episodes
+    test_share: float = 0.0  # likewise, as a share of each task's episodes
     crop: float = 1.0  # the share of a picture's sides that is seen (ghost.backbones.views)
     pixels: int = 0  # the side to which pictures are resized; 0: as they are
     jitter: bool = False  # crop at random places, in other colours
@@ -62,10 +63,11 @@ class FineTuning:
     def __post_init__(self) -> None:
         at_least_one(self, "horizon", "euler_steps", "batch_size", "accumulation")
         not_negative(self, "steps", "train_episodes", "test_episodes", "pixels")
-        if (self.train_episodes > 0) == (self.test_episodes > 0):
+        below_one(self, "test_share")
+        if [self.train_episodes > 0, self.test_episodes > 0, self.test_share > 0].count(True) != 1:
             raise ValueError(
-                f"one of train_episodes and test_episodes must be positive, got {self.train_episodes} and"
-                f" {self.test_episodes}"
+                f"one of train_episodes, test_episodes and test_share must be positive, got {self.train_episodes},"
+                f" {self.test_episodes} and {self.test_share}"
             )
         if not 0 < self.crop <= 1:
             raise ValueError(f"crop must lie above 0 and at most at 1, got {self.crop}")
@@ -106,8 +108,9 @@ class Steps:
                 f"{dataset.folder} has {len(dataset)} episodes, train_episodes is {settings.train_episodes}"
             )
         chosen = np.arange(settings.train_episodes)
-        if settings.test_episodes:
-            chosen = np.setdiff1d(np.arange(len(dataset)), held_back(dataset, settings.test_episodes))
+        if not settings.train_episodes:
+            last = held_back(dataset, settings.test_episodes, settings.test_share)
+            chosen = np.setdiff1d(np.arange(len(dataset)), last)
         self.dataset, self.numbers = dataset, chosen
         self.episodes = [dataset.episode(int(index)) for index in chosen]
         self.last = np.cumsum([len(data) for data in self.episodes])

@@ -27,6 +27,7 @@ from ghost.errors import GhostError
 from ghost.files import atomic
 from ghost.report.appendix import anchor
 from ghost.report.cells import read_cells
+from ghost.report.latexmk import UNREADABLE
 from ghost.study.builds import Config
 
 HERE = Path(__file__).parent
@@ -34,6 +35,8 @@ HERE = Path(__file__).parent
 
 def annotate(config: Config, source: Path, ledger_path: Path, out: Path) -> str:
     """Write the annotated article and say what it has."""
+    if out.suffix != ".pdf" or (out.exists() and not _is_ours(out)):
+        raise GhostError(f"{out} is not a name for the annotated PDF: it must end with .pdf, and not be another file's")
     article, ledger = Article(source), read_ledger(ledger_path)
     located = {found.printed.key: found for found in read_article(article, ledger.non_results)}
     lost = check_places(ledger, located, source)
@@ -147,6 +150,14 @@ def _lines_of(article: Article, done: Typeset) -> set[tuple[str, str]]:
         inner = "" if name == article.main else name
         found.add((inner, f"{inner}:{line}" if inner else str(line)))
     return found
+
+
+def _is_ours(pdf: Path) -> bool:
+    """Whether a PDF is an annotated article, which may be written anew. A figure of the article is not."""
+    try:
+        return bool(marks_of(pdf))
+    except UNREADABLE:
+        return False
 
 
 def marks_of(pdf: Path) -> Counter[str]:

@@ -1,9 +1,10 @@
 r"""pdflatex on somebody else's article: within bounds, and not stopped by what is missing.
 
 TeX runs without shell escape in a scratch folder. It reads and writes there and in its own trees alone (openin_any and
-openout_any are `p`), for at most SECONDS and MOST_BYTES. The scratch folder has links to the files of the article's
-folder; one that leads out of it is not linked. Missing packages get an empty stand-in, a missing class is replaced by
-`article`, missing figures by a grey box. All of that is listed.
+openout_any are `p`), for at most SECONDS and MOST_BYTES. pdfTeX lets an article embed any file as a stream all the same
+(\pdfobj), so the list of what it read is checked before the PDF is used. The scratch folder has links to the files of
+the article's folder; one that leads out of it is not linked. Missing packages get an empty stand-in, a missing class is
+replaced by `article`, missing figures by a grey box. All of that is listed.
 """
 
 import os
@@ -14,6 +15,7 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 from PIL import Image
@@ -23,7 +25,8 @@ from ghost.errors import GhostError, one_line
 from ghost.report.tex import available
 
 SECONDS = 60  # of the processor in one run, twice that by the clock
-MOST_BYTES = 500_000_000  # of a file that TeX writes
+MOST_BYTES = 200_000_000  # of a file that TeX writes
+MOST_LOG = 20_000_000  # characters of a log that are read
 MOST_FILES = 5000  # in the article's folder
 MOST_RUNS = 4
 USED = [
@@ -165,9 +168,8 @@ def typeset(folder: Path, main: str) -> Typeset:
     (folder / f"{stem}.pdf").unlink(missing_ok=True)
     said, before = "", _state(folder, stem)
     for number in range(MOST_RUNS):
-        said = _run(
-            folder, ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-file-line-error", main], stem
-        )
+        command = ["pdflatex", "-recorder", "-no-shell-escape", "-interaction=nonstopmode", "-file-line-error", main]
+        said = _run(folder, command, stem)
         if number == 0 and _bibliography(folder, stem):
             _run(folder, ["bibtex", stem], stem)
         after = _state(folder, stem)
@@ -222,7 +224,9 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _limits() -> None:
+def _limits(folder: Path) -> None:
+    """In the process that becomes TeX. What it reads, it writes to its output: a pipe, which no article can rewrite."""
+    (folder / f"pdflatex{os.getpid()}.fls").symlink_to("/dev/stdout")
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
@@ -247,14 +251,39 @@ def _run(folder: Path, command: list[str], stem: str) -> str:
             check=False,
             stdin=subprocess.DEVNULL,
             timeout=2 * SECONDS,
-            preexec_fn=_limits,
+            preexec_fn=partial(_limits, folder),
         )
     except subprocess.TimeoutExpired:
         raise stopped from None
     if done.returncode == -signal.SIGXCPU:
         raise stopped
+    if "-recorder" in command:
+        _check_read(done.stdout.decode(errors="replace"), folder, stem)
     log = folder / f"{stem}.log"
-    return log.read_text(errors="replace") if log.is_file() else ""
+    if not log.is_file():
+        return ""
+    with log.open(errors="replace") as handle:
+        return handle.read(MOST_LOG)
+
+
+def _check_read(said: str, folder: Path, stem: str) -> None:
+    """Refuse an article that made TeX read a file which is neither in its folder nor TeX's own."""
+    inputs = re.findall(r"INPUT (.*)", said)
+    if not inputs:
+        raise GhostError(f"pdflatex does not say which files it read for {stem}.tex, so its PDF is not used")
+    for given in inputs:
+        path = Path(os.path.normpath(folder / given))
+        if not any(path.is_relative_to(place) for place in (folder, folder.resolve(), *_trees())):
+            raise GhostError(f"{stem}.tex has TeX read {one_line(given)}, which is outside of the article's folder")
+
+
+@cache
+def _trees() -> tuple[Path, ...]:
+    """The folders of TeX's own files."""
+    command = [shutil.which("kpsewhich") or "kpsewhich", "--expand-path=$TEXMF:$TEXMFCNF"]
+    # S603: kpsewhich with options of ours, without a shell
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/")  # noqa: S603
+    return tuple(Path(os.path.normpath(place)) for place in done.stdout.strip().split(os.pathsep) if place)
 
 
 def around_document(article: Article, before: str, after: str, end: str) -> list[Edit]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from ghost.errors import GhostError
@@ -16,6 +17,7 @@ from ghost.files import confined
 
 LARGEST = 4_000_000  # bytes of a file
 MOST_FILES = 200
+MOST_LINES = 50_000  # a file counts as often as it is input
 DEEPEST = 20  # files that input each other
 VERBATIM = r"verbatim\*?|Verbatim\*?|lstlisting|minted|comment|filecontents\*?"
 BEGIN, END = r"\begin{document}", r"\end{document}"
@@ -73,10 +75,7 @@ class File:
 
     @cached_property
     def printed(self) -> str:
-        text = self._shown
-        for start, end, _, _ in _definitions(text):
-            text = blank(text, start, end)
-        return text
+        return blanks(self._shown, [(start, end) for start, end, _, _ in _definitions(self._shown)])
 
     @cached_property
     def macros(self) -> dict[str, str]:
@@ -113,7 +112,9 @@ class Article:
     def __init__(self, main: Path) -> None:
         self.folder, self.main = main.parent, main.name
         self.files: dict[str, File] = {}
-        self.lines = list(self._read("", ()))
+        self.lines = list(islice(self._read("", ()), MOST_LINES + 1))
+        if len(self.lines) > MOST_LINES:
+            raise GhostError(f"{main} has more than {MOST_LINES} lines, with the files that it inputs")
 
     def _read(self, name: str, above: tuple[str, ...]) -> Iterator[Line]:
         if name in above or len(above) > DEEPEST:
@@ -179,7 +180,16 @@ def _file(path: Path) -> File:
 
 def blank(text: str, start: int, end: int) -> str:
     """The text with blanks for a part of it; every line stays where it is."""
-    return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return blanks(text, [(start, end)])
+
+
+def blanks(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with blanks for parts of it, which are in order and do not overlap."""
+    done, parts = 0, []
+    for start, end in spans:
+        parts += [text[done:start], re.sub(r"[^\n]", " ", text[start:end])]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def _without_hidden(text: str, where: str) -> str:

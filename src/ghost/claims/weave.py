@@ -24,13 +24,13 @@ from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, 
 from ghost.claims.tabular import Tabular, tabulars
 from ghost.claims.tex import Article, Edit, File
 from ghost.errors import GhostError
-from ghost.files import write_text
+from ghost.files import atomic, write_text
 from ghost.report.cells import read_cells
 from ghost.report.escaping import escape
 from ghost.steps.macros import stamp
 from ghost.study.builds import Config
 
-FIGURES = "ghost_figures"  # of the woven folder
+FIGURES, LIST = "ghost_figures", "woven.txt"  # of the woven folder
 _FLOAT = re.compile(r"\\begin\{((?:wrap|side|SC)?(figure|table)\*?)\}.*?\\end\{\1\}", re.DOTALL)
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _GRAPHICS = re.compile(r"\\includegraphics\*?\s*(?:\[([^\]]*)\]\s*)?\{([^{}]*)\}")
@@ -93,6 +93,8 @@ def weave(config: Config, source: Path, ledger_path: Path, out: Path, numbers: b
     article, ledger = Article(source), read_ledger(ledger_path)
     if out.resolve() == article.folder.resolve():
         raise GhostError(f"{out} is the article's own folder, which is never changed: give another one")
+    if out.exists() and not (out.is_dir() and ((out / LIST).is_file() or not any(out.iterdir()))):
+        raise GhostError(f"{out} is there already, and not from ghost weave: give another folder, or an empty one")
     cells = read_cells(config.data / "cells.jsonl")
     located = {found.printed.key: found for found in read_article(article, ledger.non_results)}
     lost = check_places(ledger, located, source)
@@ -320,6 +322,7 @@ def _write(article: Article, woven: Woven, out: Path, said: str, scale: str) -> 
     ):
         head = rf"\usepackage{{graphicx}}{head}"
     edits = {**woven.edits, "": [*woven.edits.get("", []), *around_document(article, f"{head}", "", "")]}
+    write_text(out / LIST, "ghost weave has not ended here\n")  # the folder is ours from now on
     lay_out(article, article.edited(edits), out, copy=True)
     for name, path in woven.figures.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -333,11 +336,12 @@ def _write(article: Article, woven: Woven, out: Path, said: str, scale: str) -> 
             shutil.copyfile(path, folder / name)
         done = typeset(folder, article.main)
         pdf = (out / article.main).with_suffix(".pdf")
-        shutil.copyfile(made_pdf(done), pdf)
+        with atomic(pdf) as temporary:
+            shutil.copyfile(made_pdf(done), temporary)
     what = f"{counted(woven.numbers, 'number')} and {counted(len(woven.figures), 'figure')}"
     lines = [f"{pdf}: {what} of the build {scale}"]
     lines += [f"missing: {line}" for line in (*missing.lines, *done.lines)]
     lines += [f"TeX, {file}, line {line}: {text}" for file, line, text in done.errors[:5]]
     lines += [*woven.done, *(f"not replaced: {line}" for line in woven.left), *woven.sentences]
-    write_text(out / "woven.txt", "\n".join([*lines, ""]))
+    write_text(out / LIST, "\n".join([*lines, ""]))
     return lines

@@ -62,7 +62,7 @@ class WholeEpisodes:
 
 @dataclass(frozen=True)
 class Shares:
-    """Of each task a share of the episodes is for testing; time steps are drawn from both parts, `samples` at most.
+    """Of each task a share of the episodes, the last ones, is for testing; time steps are drawn, `samples` at most.
 
     `split_by: sample` divides the drawn time steps instead, as the article does: neighbours of one demonstration can
     then stand on both sides, so it measures interpolation.
@@ -133,15 +133,26 @@ def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.nda
     return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
 
 
-def held_back(dataset: LeRobotDataset, test_episodes: int) -> list[int]:
-    """The episodes to test on: the last so many of each task."""
-    of_task: dict[str, list[int]] = {}
+def held_back(dataset: LeRobotDataset, test_episodes: int = 0, test_share: float = 0.0) -> list[int]:
+    """The episodes to test on: the last so many of each task, or the last share, at least one."""
+    last = []
+    for name, indices in by_task(dataset).items():
+        number = test_episodes or max(1, round(test_share * len(indices)))
+        if len(indices) <= number:
+            raise GhostError(
+                f"{dataset.folder}: task {name!r} has {len(indices)} episodes, {number} are to test and none would be"
+                " left to train; record more, leave the task out (tasks: [...]), or hold back fewer"
+            )
+        last += indices[-number:]
+    return last
+
+
+def by_task(dataset: LeRobotDataset) -> dict[str, list[int]]:
+    """The episodes of each instruction."""
+    found: dict[str, list[int]] = {}
     for index in range(len(dataset)):
-        of_task.setdefault(dataset.instruction(index), []).append(index)
-    for name, indices in of_task.items():
-        if len(indices) <= test_episodes:
-            raise GhostError(f"{dataset.folder}: {name!r} has {len(indices)} episodes, {test_episodes} are to test")
-    return [index for indices in of_task.values() for index in indices[-test_episodes:]]
+        found.setdefault(dataset.instruction(index), []).append(index)
+    return found
 
 
 def _refuse_leak(dataset: LeRobotDataset, held_back: list[int]) -> None:
@@ -206,32 +217,21 @@ def draw_shares(draw: Shares, dataset: LeRobotDataset, seed: int) -> tuple[np.nd
             f"{dataset.folder}: horizon {draw.horizon} is longer than every episode; the longest has {lengths.max()}"
             f" steps, so horizon must be at most {lengths.max()}"
         )
-    of_task: dict[str, list[int]] = {}
-    for index in range(len(dataset)):
-        of_task.setdefault(dataset.instruction(index), []).append(index)
+    last = held_back(dataset, test_share=draw.test_share) if draw.split_by == "episode" else []
+    if last:
+        _refuse_leak(dataset, last)
     share = min(1.0, draw.samples / lengths.sum())  # of the time steps
-    picked: list[tuple[int, int, bool]] = []  # episode, timestep, whether it is to test
-    held_back: list[int] = []
-    for name, indices in of_task.items():
-        if len(indices) < 2 and draw.split_by == "episode":
-            raise GhostError(
-                f"{dataset.folder}: task {name!r} has one episode, and a split by episode needs two; leave the task out"
-                " (tasks: [...]), record more, or split by sample"
-            )
-        tested = min(len(indices) - 1, max(1, round(draw.test_share * len(indices))))
-        test = set(rng.permutation(indices)[:tested].tolist()) if draw.split_by == "episode" else set()
-        held_back += test
-        steps = [(index, step) for index in indices for step in range(lengths[index])]
-        number = max(2, round(share * len(steps)))
-        chosen = [steps[k] for k in np.sort(rng.permutation(len(steps))[:number])]
-        by_sample = set(rng.permutation(len(chosen))[: max(1, round(draw.test_share * len(chosen)))].tolist())
-        picked += [
-            (index, step, index in test if draw.split_by == "episode" else k in by_sample)
-            for k, (index, step) in enumerate(chosen)
-        ]
-    if draw.split_by == "episode":
-        _refuse_leak(dataset, held_back)
-    found = np.array(sorted(picked))  # [N, 3]
+    picked = []  # of each task: episode, timestep, whether it is to test, [3, n]
+    for indices in by_task(dataset).values():
+        episode = np.repeat(indices, lengths[indices])
+        step = np.concatenate([np.arange(lengths[index]) for index in indices])
+        chosen = rng.permutation(len(step))[: max(2, round(share * len(step)))]
+        test = np.arange(len(chosen)) < max(1, round(draw.test_share * len(chosen)))
+        if draw.split_by == "episode":
+            test = np.isin(episode[chosen], last)
+        picked.append(np.stack([episode[chosen], step[chosen], test]))
+    every = np.concatenate(picked, axis=1)
+    found = every[:, np.lexsort((every[1], every[0]))].T  # [N, 3], in the order of the data set
     is_test = found[:, 2] == 1
     for part, what in ((~is_test, "train on"), (is_test, "test on")):
         if not part.any():

@@ -36,6 +36,7 @@ class Convention:
     state: str = "observation.state"  # names of the columns
     action: str = "action"
     source: str = ""  # data sets that are written so
+    pixels: int = 0  # the side of a picture; 0: the simulation's own, 256
     noops: bool = False  # whether steps without any command are left in
     scripted: bool = False  # with our own state, and the poses of the scene
 
@@ -48,7 +49,7 @@ class Convention:
         name = column.rsplit(".", 1)[-1]
         if name not in self.cameras:
             raise GhostError(f"no camera {name!r} in LIBERO{did_you_mean(name, self.cameras)}")
-        image = env.render(self.cameras[name])
+        image = env.render(self.cameras[name], self.pixels)
         return np.ascontiguousarray(image[:, ::-1]) if self.mirrored else image
 
     def command(self, actions: np.ndarray) -> np.ndarray:
@@ -75,6 +76,7 @@ CONVENTIONS: Mapping[str, Convention] = {
         dict(zip(("agentview_rgb", "eye_in_hand_rgb"), CAMERAS, strict=True)),
         opens=-1.0,
         closes=1.0,
+        pixels=128,
         noops=True,
         source="LIBERO's own HDF5 files",
     ),

@@ -173,13 +173,13 @@ class Environment:
             joints=joints,
         )
 
-    def render(self, camera: str) -> np.ndarray:
-        """An image [IMAGE, IMAGE, 3] uint8; needs OpenGL (MUJOCO_GL=egl or osmesa where there is no display)."""
-        if self._renderer is None:
+    def render(self, camera: str, pixels: int = 0) -> np.ndarray:
+        """An image [pixels, pixels, 3] uint8, or IMAGE; needs OpenGL (MUJOCO_GL=egl or osmesa without a display)."""
+        if self._renderer is None or self._renderer.width != (pixels or IMAGE):
             sim = build(self.task, self.assets, seen=True).sim
             self._shown: tuple[mujoco.MjModel, mujoco.MjData] = sim.model._model, sim.data._data
             try:
-                self._renderer = mujoco.Renderer(self._shown[0], IMAGE, IMAGE)
+                self._renderer = mujoco.Renderer(self._shown[0], pixels or IMAGE, pixels or IMAGE)
             except (ImportError, AttributeError, RuntimeError, mujoco.FatalError) as error:  # each backend has its own
                 backend = os.environ.get("MUJOCO_GL", "")
                 raise GhostError(f"no OpenGL for pictures (MUJOCO_GL={backend!r}): {error}") from None

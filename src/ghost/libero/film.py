@@ -20,7 +20,7 @@ from ghost.libero.episodes import Settings, play, trials
 from ghost.libero.tasks import CAMERAS
 from ghost.runs.records import open_runs
 from ghost.runs.settings import read_settings
-from ghost.steps.rollout import load_policy
+from ghost.steps.rollout import loaded
 
 Thing = TypeVar("Thing")
 
@@ -39,7 +39,7 @@ def film(manifest: Path, task: int, trial: int, seed: int | None, out: Path) -> 
     features, trained = run.inputs("cache_features"), run.inputs("train", "finetune")
     if len(features) != 1 or not trained:
         raise GhostError(f"{manifest}: the runs that this rollout used are gone, or it is no rollout")
-    policy = load_policy(settings.backbone, features[0], tuple(trained), settings.rows)
+    policy = loaded(settings.backbone, features[0], tuple(trained), settings.rows)
     frames: list[np.ndarray] = []
 
     def watch(env: Environment) -> None:

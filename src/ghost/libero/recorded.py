@@ -1,18 +1,19 @@
 """Recorded demonstrations of LIBERO-10: `--config libero_demos=<folder> libero_convention=ipec`.
 
-A LeRobot data set, v2.0 to v3.0, with videos or with pictures in its data files. Episodes of other tasks are left out,
-by their instruction. What is written is a data set of version 3.0 under our own column names. States and actions are
-normalised (`ghost.data.normalisation`); the column `phase` has the sub-phases that `ghost.libero.phases` infers from
-the raw recording; meta/info.json names the convention, for the closed loop. Videos are linked where the file system
-can, else copied.
+A LeRobot data set, v2.0 to v3.0, with videos or with pictures in its data files, or LIBERO's own HDF5 files
+(`ghost.libero.hdf5`). Episodes of other tasks are left out, by their instruction. What is written is a data set of
+version 3.0 under our own column names. States and actions are normalised (`ghost.data.normalisation`); the column
+`phase` has the sub-phases that `ghost.libero.phases` infers from the raw recording; meta/info.json names the
+convention, for the closed loop. Videos are linked where the file system can, else copied.
 
 A wrong convention would train a policy that fails in the loop, so it is checked against the recording itself: the
 numbers of the gripper, which of them closes the fingers, the hand that follows its commands, steps without commands.
 """
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from ghost.errors import GhostError
 from ghost.files import link, write_json
 from ghost.libero.checks import check_convention, choose_convention, noop_percent
 from ghost.libero.conventions import D_ACTION, D_STATE, Convention, find_convention, hand_pose
+from ghost.libero.hdf5 import NAME as HDF5
+from ghost.libero.hdf5 import convert, is_hdf5
 from ghost.libero.phases import infer_phases
 from ghost.libero.tasks import TASKS
 from ghost.runs.outside import fetched
@@ -71,8 +74,15 @@ class Demonstration:
 def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     """Write the demonstrations of these tasks as a data set into the run's folder."""
     where = fetched(settings.path, settings.revision, KEY, f"{KEY}_revision", kind="dataset")
-    dataset = LeRobotDataset.open(where)
-    name = settings.convention or choose_convention(dataset)
+    if not is_hdf5(where):
+        return make_from(LeRobotDataset.open(where), settings, folder)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        converted = LeRobotDataset.open(convert(where, settings.tasks, Path(scratch) / FOLDER))
+        return make_from(converted, replace(settings, convention=HDF5), folder)
+
+
+def make_from(dataset: LeRobotDataset, settings: Settings, folder: Path) -> Outcome:
+    where, name = dataset.folder, settings.convention or choose_convention(dataset)
     convention = find_convention(name)
     found = list(read_demonstrations(dataset, convention, settings.tasks))
     check_tasks(found, settings.tasks, where)

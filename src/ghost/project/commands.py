@@ -1,4 +1,4 @@
-"""The commands of `ghost` that DVC calls, or that share a build through it. They import what they need when called."""
+"""The commands of `ghost` that DVC calls, or that share what is built. They import what they need when called."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,4 +90,50 @@ def lock(upgrade: bool = False) -> None:
     print(write_lock(upgrade))
 
 
-SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock)
+def publish(
+    name: tyro.conf.Positional[str],
+    out: Path,
+    seed: int | None = None,
+    licence: str = "apache-2.0",
+    to: str = "",
+    scale: Scale = "laptop",
+) -> None:
+    """Prepare a trained decoder or a data set for the Hugging Face hub: files and a card. It uploads only with --to.
+
+    Args:
+        name: the experiment, such as ghost or dual_arm.
+        out: the folder to write.
+        seed: the seed of the run; without it, the first run.
+        licence: under which it is shared, as the hub spells it.
+        to: upload to this repository, owner/name; this needs a token (HF_TOKEN or `hf auth login`).
+    """
+    from ghost.project.publish import publish as prepare
+
+    print(prepare(open_build(scale), name, out, seed=seed, licence=licence, to=to))
+
+
+def release(out: Path, doi: str, scale: Scale = "laptop") -> None:
+    """Make the folder for an archive such as Zenodo: bundle, source, report, metadata, checksums. It uploads nothing.
+
+    Args:
+        out: the folder to write.
+        doi: the DOI that Zenodo reserved for the upload.
+    """
+    from ghost.project.release import release as write_folder
+
+    print(write_folder(open_build(scale), out, doi))
+
+
+def track(out: Path = Path("tracked"), filter: str = "", scale: Scale = "laptop") -> None:
+    """Write curves, measured values and records of a build's runs for TensorBoard.
+
+    Args:
+        out: the folder to write.
+        filter: only the experiments whose names contain this text.
+    """
+    from ghost.project.track import track as write_events
+
+    print(write_events(open_build(scale), out, filter))
+
+
+SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock, publish, release, track)

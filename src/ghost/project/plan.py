@@ -22,7 +22,6 @@ from ghost.project.dvc import files
 from ghost.project.prices import Prices
 from ghost.project.schedule import Task, longest_chain, makespan
 from ghost.project.site import read_site
-from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 from ghost.study.parts import Grain, Part, check_grain, parts_of, units_of
 
@@ -96,7 +95,7 @@ def pilot(config: Config, experiment: str, *, slurm: bool) -> tuple[str, list[st
 def targets(identity: str, config: Config) -> list[str]:
     if identity == "paper":
         return ["all"]
-    known, names = {artefact.id: artefact for artefact in ARTEFACTS}, [each.name for each in config.experiments]
+    known, names = {artefact.id: artefact for artefact in config.artefacts}, [each.name for each in config.experiments]
     if identity in names:
         return [str(config.manifest(identity))]
     if identity not in known:

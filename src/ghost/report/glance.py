@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,11 @@ def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:
         value = " ".join(filter(None, (cells[identity]["shown"], cells[identity]["unit"])))
         against = cells[p]["shown"] if p else ""
         lines.append(f"| {title} | {label.replace('_', ' ')} | {value} | {against} | `{identity}` |")
-    return "\n".join([*lines, "", _caveat(used, build), ""])
+    return "\n".join([*lines, "", caveat(used, build), ""])
 
 
-def _caveat(cells: list[Mapping[str, Any]], build: str) -> str:
+def caveat(cells: Sequence[Mapping[str, Any]], build: str) -> str:
+    """What the cells rest on, in a sentence."""
     stand_ins = sorted({name for cell in cells for name in cell["stand_ins"]})
     reasons = [f"stand-ins ({', '.join(stand_ins)})"] if stand_ins else []
     if any(cell["reduced"] for cell in cells):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ghost.report.headlines import metric_names
 from ghost.runs.records import RECORD, UNITS, open_runs
-from ghost.study import buildable
 from ghost.study.builds import Config
 
 NOTEBOOK = "ghost_walkthrough"
@@ -16,16 +15,16 @@ NOTEBOOK = "ghost_walkthrough"
 
 def outputs(config: Config, *, tex: bool) -> list[Path]:
     """What `snakemake all` makes beside the runs; without TeX, no drawings and no PDFs."""
-    artefacts, suffixes = buildable(tex=tex), (".pdf", ".png", *([".pgf"] if tex else []))
+    artefacts, suffixes = config.buildable(tex=tex), (".pdf", ".png", *([".pgf"] if tex else []))
     drawn = [artefact.label for artefact in artefacts if artefact.step in ("plot", "draw")]
     tables = [artefact.stage for artefact in artefacts if artefact.step == "tabulate"]
     return [
         *(config.data / "cells" / f"{artefact.stage}.jsonl" for artefact in artefacts),
         *(config.data / name for name in ("cells.jsonl", "results.csv")),
-        *(config.data / "metrics" / name for name in metric_names()),
+        *(config.data / "metrics" / name for name in metric_names(config.artefacts)),
         *(config.figures / f"{label}{suffix}" for label in drawn for suffix in suffixes),
         *(config.generated / f"{name}.tex" for name in (*tables, "numbers", "provenance_entries", "verdict_entries")),
-        config.data / "notebooks" / f"{NOTEBOOK}.html",
+        *([] if config.tasks else [config.data / "notebooks" / f"{NOTEBOOK}.html"]),  # it walks through the article's
         config.data / "audit.html",
         *(config.pdfs if tex else []),
     ]

@@ -11,6 +11,16 @@ import pypdf
 from ghost.errors import GhostError
 from ghost.report.tex import available
 
+# What pypdf raises on bytes that are no PDF, or one that lies about itself.
+UNREADABLE = (
+    pypdf.errors.PyPdfError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 LOST = re.compile(r"Warning: (?:Reference|Citation) `(.*?)' .*undefined|\(dest\): name\{(.*?)\} has been referenced")
 
 
@@ -65,6 +75,6 @@ def cells_of(pdf: Path) -> str:
     """The sha256 of the cells that a PDF of ours was made from, as `ghost.steps.macros` wrote it."""
     try:
         information = pypdf.PdfReader(pdf).metadata
-    except pypdf.errors.PyPdfError as error:
-        raise GhostError(f"{pdf} is not a PDF that can be read: {error}") from None
+    except UNREADABLE as error:
+        raise GhostError(f"{pdf} is not a PDF that can be read: {' '.join(str(error).split())}") from None
     return str(information.get("/GhostCells", "unknown")) if information else "unknown"

@@ -9,17 +9,16 @@ from ghost.audit.verify import verify
 from ghost.claims.sentences import SENTENCES, USED, read_sentences, supported
 from ghost.report.appendix import doubts
 from ghost.report.cells import read_cells
-from ghost.study import ARTEFACTS
 from ghost.study.builds import Config
 
 
-def blockers(config: Config, text: Path = Path("paper")) -> list[str]:
+def blockers(config: Config, text: Path | None = None) -> list[str]:
     """The reasons why the report of a build is not camera-ready, a line each."""
     cells = read_cells(config.data / "cells.jsonl")
     found = [f"{problem.where}: {problem.says}" for problem in verify(config, ("runs", "cells"))]
-    found += [f"{artefact.id}: not built" for artefact in ARTEFACTS if not artefact.step]
+    found += [f"{artefact.id}: not built" for artefact in config.artefacts if not artefact.step]
     found += [f"{identity}: {'; '.join(said)}" for identity, cell in cells.items() if (said := doubts(cell))]
-    return [*found, *unsupported(text, config)]
+    return [*found, *unsupported(text or config.text, config)]
 
 
 def unsupported(text: Path, config: Config) -> list[str]:

@@ -15,7 +15,7 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 def latex(artefact: Artefact, cells: Cells) -> str:
     """The tabular. Each number links to its entry in the supplement."""
-    table = _table(artefact, cells)
+    table = _table(artefact)
 
     def part(given: Part) -> str:
         if isinstance(given, Tex):
@@ -40,7 +40,7 @@ def page(artefact: Artefact, cells: Cells) -> list[list[list[dict[str, str]]]]:
         cell = _cell(artefact, given, cells)
         return {"text": cell["shown"], "cell": anchor(cell["id"])}
 
-    return [[list(map(part, entry)) for entry in row] for group in _groups(_table(artefact, cells)) for row in group]
+    return [[list(map(part, entry)) for entry in row] for group in _groups(_table(artefact)) for row in group]
 
 
 def _groups(table: Table) -> Iterator[tuple[tuple[Entry, ...], ...]]:
@@ -49,11 +49,10 @@ def _groups(table: Table) -> Iterator[tuple[tuple[Entry, ...], ...]]:
     yield from table.groups
 
 
-def _table(artefact: Artefact, cells: Cells) -> Table:
-    table = artefact.within({cell["experiment"] for cell in cells.values()}).table
-    if table is None:
+def _table(artefact: Artefact) -> Table:
+    if artefact.table is None:
         raise GhostError(f"{artefact.id} is no table")
-    return table
+    return artefact.table
 
 
 def _cell(artefact: Artefact, name: str, cells: Cells) -> Mapping[str, Any]:

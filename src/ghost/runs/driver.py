@@ -15,6 +15,7 @@ The job without `--done` then finds what the parts have done (`ghost.study.parts
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -60,6 +61,7 @@ class Split:
     parallel: bool = True  # False: all in this process, where the work holds a model or a GPU
     noun: str = "units"
     summary: Callable[[list[Any]], str] = lambda values: ""  # of the values so far, for the progress line
+    beside: Callable[[], AbstractContextManager[None]] | None = None  # runs while units are done, such as a server
 
 
 def paired(seed: int, needs: Sequence[list[Run]]) -> list[Run]:
@@ -235,10 +237,18 @@ class Driver:
         alike["settings"] = {key: value for key, value in alike["settings"].items() if key not in split.without}
         do = partial(_do_item, self.job.store, self.job.step, alike, split.work)
         progress, made = Progress(split.noun), []
-        for kept in run_all(do, list(items.values()), workers() if split.parallel else 1):
-            made.append(kept)
-            progress(len(made), len(items), split.summary([unit.value for unit in made]))
+        with self.beside(split, alike, items):
+            for kept in run_all(do, list(items.values()), workers() if split.parallel else 1):
+                made.append(kept)
+                progress(len(made), len(items), split.summary([unit.value for unit in made]))
         return made
+
+    def beside(self, split: Split, alike: Mapping[str, Any], items: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """What the units of a run need beside them, unless all are there."""
+        find = partial(self.job.store.find, self.job.step)
+        if split.beside is None or all(find({**alike, "item": item}) for item in items.values()):
+            return nullcontext()
+        return split.beside()
 
     def do_part(self, part: int, parts: int) -> list[str]:
         """This job's part of the work: whole runs, or its share of the units of each run; returns their addresses."""

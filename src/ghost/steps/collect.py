@@ -13,10 +13,16 @@ from ghost.files import write_text
 from ghost.report.cells import cell_lines, read_cells
 from ghost.report.headlines import metric_texts
 from ghost.runs.records import Run, open_runs
+from ghost.study.builds import opened
 
 
 def collect(
-    cells: tuple[Path, ...], manifests: tuple[Path, ...], out_cells: Path, out_results: Path, out_metrics: Path
+    cells: tuple[Path, ...],
+    manifests: tuple[Path, ...],
+    out_cells: Path,
+    out_results: Path,
+    out_metrics: Path,
+    scale: str = "laptop",
 ) -> None:
     """Write cells.jsonl, results.csv and the metrics.
 
@@ -26,10 +32,11 @@ def collect(
         out_cells: all cells, sorted by id.
         out_results: one line per measured value: experiment, seed, condition, metric, value, n, run id.
         out_metrics: the folder for the headlines of each method, for `dvc metrics`.
+        scale: the build.
     """
     by_id = read_cells(*cells)
     write_text(out_cells, cell_lines(by_id.values()))
-    for name, text in metric_texts(by_id).items():
+    for name, text in metric_texts(by_id, opened(scale).artefacts).items():
         write_text(out_metrics / name, text)
     write_text(out_results, results_text(run for manifest in manifests for run in open_runs(manifest)))
 

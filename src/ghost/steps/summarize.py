@@ -16,19 +16,20 @@ from ghost.report.estimators import COMPARISONS, CORRECTED, ESTIMATORS, show_p
 from ghost.report.over_cells import OVER_CELLS, over_cells
 from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
-from ghost.study import find_artefact
+from ghost.study.builds import opened
 
 
-def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = ()) -> None:
+def summarize(artefact: str, out: Path, manifests: tuple[Path, ...] = (), scale: str = "laptop") -> None:
     """Compute the cells of one artefact.
 
     Args:
         artefact: its id in the study, such as fig:switch_speed.
         out: the file of cells to write, a JSON line each.
         manifests: the manifests of the experiments that it rests on.
+        scale: the build.
     """
     runs = {manifest.parent.name: open_runs(manifest) for manifest in manifests}
-    cells = find_artefact(artefact).within(runs).declaration()
+    cells = opened(scale).artefact(artefact).declaration()
     made = [
         summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], []))
         for cell in cells

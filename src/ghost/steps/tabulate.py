@@ -8,18 +8,19 @@ from ghost.errors import exit_on_error
 from ghost.files import write_text
 from ghost.report.cells import read_cells
 from ghost.report.tables import latex
-from ghost.study import find_artefact
+from ghost.study.builds import opened
 
 
-def tabulate(artefact: str, cells: Path, out: Path) -> None:
+def tabulate(artefact: str, cells: Path, out: Path, scale: str = "laptop") -> None:
     """Write a table with the numbers of its cells.
 
     Args:
         artefact: the table's id, such as tab:lightweight.
         cells: the table's cells.
         out: the LaTeX file to write.
+        scale: the build.
     """
-    write_text(out, latex(find_artefact(artefact), read_cells(cells)))
+    write_text(out, latex(opened(scale).artefact(artefact), read_cells(cells)))
 
 
 if __name__ == "__main__":

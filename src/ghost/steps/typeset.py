@@ -16,6 +16,8 @@ from ghost.report.cells import read_cells
 from ghost.report.latexmk import cells_of, compile_pdf, lost_links
 from ghost.report.lint import lint
 
+STYLE = Path("paper")  # ghost.sty, the bibliography, sections that two reports share
+
 
 def typeset(
     main: Path, supplement: Path, figures: Path, generated: Path, cells: Path, out: Path, out_supplement: Path
@@ -37,7 +39,7 @@ def typeset(
         raise GhostError(f"{complaints[0]}{more}")
     here = sha256(cells)
     with tempfile.TemporaryDirectory() as folder:
-        made = [compile_pdf(source, Path(folder), search=(generated, figures)) for source in (main, supplement)]
+        made = [compile_pdf(source, Path(folder), search=(generated, figures, STYLE)) for source in (main, supplement)]
         for source, pdf in zip((main, supplement), made, strict=True):
             if lost := lost_links(pdf):
                 raise GhostError(f"{source}: a link leads nowhere: {lost[0]}")

@@ -32,11 +32,6 @@ ARTEFACTS: tuple[Artefact, ...] = tuple(
 check(DECLARED, ARTEFACTS)
 
 
-def buildable(*, tex: bool) -> list[Artefact]:
-    """The figures and tables that are made here: without TeX, not the drawings."""
-    return [artefact for artefact in ARTEFACTS if artefact.step and (tex or artefact.step != "draw")]
-
-
 def find_artefact(identity: str) -> Artefact:
     for artefact in ARTEFACTS:
         if artefact.id == identity:

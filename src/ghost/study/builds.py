@@ -20,11 +20,13 @@ from typing import Any
 import jsonschema
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import parse_yaml, read_json, read_yaml, write_json
-from ghost.forms import has_form, shortened
+from ghost.files import read_json, read_yaml, write_json
+from ghost.forms import require, shortened
 from ghost.runs.outside import HUB, Place
-from ghost.study import DECLARED, EXPERIMENTS, groot
-from ghost.study.declarations import Experiment
+from ghost.study import ARTEFACTS, DECLARED, EXPERIMENTS, groot, libero, own_data
+from ghost.study.declarations import Artefact, Experiment, check
+from ghost.study.offline import FEATURES
+from ghost.study.resizing import resized, wanted_seeds
 from ghost.study.seeds import Wanted, resolved
 
 AT_ROOT = "laptop"  # the build whose figures and PDF lie at the root of the project
@@ -35,9 +37,6 @@ NAME = re.compile(r"[a-z0-9_]+")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 LOCK = Path("requirements.lock")
 GROOT_LOCKS = (Path("workflow/envs/groot.lock"), Path("workflow/envs/groot-cpu.lock"))
-SEED = range(2**32)
-MOST_SEEDS = 1000
-LARGER, AT_LEAST = 1000, 100_000  # a setting may be this many times the study's, and this large; more is a slip
 GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
 
 
@@ -55,6 +54,23 @@ class Config:
     camera_ready: bool = False  # refuse what a draft only marks
     overrides: Mapping[str, Any] = field(default_factory=dict)  # what `--config` said
     files: tuple[Path, ...] = ()  # of the configuration, each extended by the next one
+    artefacts: tuple[Artefact, ...] = ARTEFACTS  # figures and tables
+    tasks: tuple[str, ...] = ()  # of a lab's own data set, whose study is ghost.study.own_data; none: the article's
+
+    @property
+    def text(self) -> Path:
+        """The folder of the report's text: main.tex, supplement.tex, sections."""
+        return Path("paper/own_data" if self.tasks else "paper")
+
+    def artefact(self, identity: str) -> Artefact:
+        for artefact in self.artefacts:
+            if artefact.id == identity:
+                return artefact
+        raise GhostError(f"no figure or table {identity!r}{did_you_mean(identity, [a.id for a in self.artefacts])}")
+
+    def buildable(self, *, tex: bool) -> list[Artefact]:
+        """The figures and tables that are made here: without TeX, not the drawings."""
+        return [artefact for artefact in self.artefacts if artefact.step and (tex or artefact.step != "draw")]
 
     @property
     def data(self) -> Path:
@@ -92,7 +108,9 @@ class Config:
         return self.data / "build.json"
 
     def remember(self) -> None:
-        said = {"overrides": {key: value for key, value in self.overrides.items() if key not in HOW}}
+        said: dict[str, Any] = {"overrides": {key: value for key, value in self.overrides.items() if key not in HOW}}
+        if self.tasks:
+            said["tasks"] = list(self.tasks)  # so that a build can be read where its data set is not
         if not self.memory.is_file() or read_json(self.memory) != said:
             write_json(self.memory, said)
 
@@ -135,7 +153,7 @@ class Config:
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
         assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
-        return assets | ({"GHOST_SERVE": self.groot_python} if self.served(name) else {})
+        return assets | (groot.serving(self.groot_python) if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -201,8 +219,11 @@ class Config:
         }
 
 
-def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
-    """The configuration for `overrides` (`--config` of Snakemake) over the build's file and those that it extends."""
+def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[str, ...] = ()) -> Config:
+    """The configuration for `overrides` (`--config` of Snakemake) over the build's file and those that it extends.
+
+    `known_tasks` are those of the data set, where they are known; else its meta data are read.
+    """
     scale = str(overrides.get("scale", AT_ROOT))
     files = _extended(scale, root)
     sources = {**files, COMMAND_LINE: dict(overrides)}
@@ -214,14 +235,27 @@ def load(overrides: Mapping[str, Any], root: Path = Path()) -> Config:
     model = {key: value for asked in sources.values() for key, value in (asked.get("groot") or {}).items()}
     python = model.pop("python", GROOT_PYTHON)
     backbone = chosen.get("backbone", "standin")
-    demos, libero_demos = chosen.get("demos") or "", _recording(chosen)
-    replaced = groot.replaced(DECLARED, backbone=backbone, checkpoint=model, demos=demos, libero_demos=libero_demos)
+    tasks = own_data.tasks_of(chosen, known_tasks)
+    drawn = own_data.shares(chosen) if tasks else None
+    demos = own_data.demos_settings(chosen, tasks) if chosen.get("demos") else {}
+    libero_demos = _recording(chosen)
+    replaced = groot.replaced(
+        DECLARED, backbone=backbone, checkpoint=model, demos=demos, drawn=drawn, libero_demos=libero_demos
+    )
     workers = int(chosen.get("workers", 1))
     assets = chosen.get("libero_assets", "")
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
     made = _configured(replaced, sources)
     paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
-    return Config(scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths)
+    artefacts = tuple(artefact.within([each.name for each in made]) for artefact in ARTEFACTS)
+    if tasks:
+        split = str(next(each for each in made if each.name == FEATURES).settings["split_by"])
+        artefacts = own_data.artefacts(tasks, split)
+        made, paper = (own_data.kept(each, artefacts, split) for each in (made, paper))
+        check(made, artefacts)
+    return Config(
+        scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths, artefacts, tasks
+    )
 
 
 def _recording(chosen: Mapping[str, Any]) -> dict[str, str]:
@@ -232,10 +266,13 @@ def _recording(chosen: Mapping[str, Any]) -> dict[str, str]:
 
 def opened(scale: str, root: Path = Path()) -> Config:
     """A build as it was made: with what `--config` said then."""
-    config = load({"scale": scale}, root)
-    if not (root / config.memory).is_file():
-        return config
-    return load({**read_json(root / config.memory, {"overrides": dict})["overrides"], "scale": scale}, root)
+    _known(scale, names(root), "scale")
+    path = root / "data" / scale / "build.json"
+    if not path.is_file():
+        return load({"scale": scale}, root)
+    memory = read_json(path, {"overrides": dict})
+    require(memory.get("tasks", []), [str], path)
+    return load({**memory["overrides"], "scale": scale}, root, tuple(memory.get("tasks", ())))
 
 
 def names(root: Path = Path()) -> list[str]:
@@ -260,36 +297,40 @@ def _extended(scale: str, root: Path) -> dict[str, dict[str, Any]]:
 def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any]]) -> tuple[Experiment, ...]:
     """The experiments with what the sources say of settings and seeds, each source stronger than those before it.
 
-    `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
-    for one of them, and stronger. There, `seeds` are how many, or which. `max_seeds` is how many an experiment may have
-    whose seeds neither this source names nor a later one. Settings of an experiment that a later source replaces by
-    another one (other data, another backbone) are taken only as far as both have them.
+    `libero_protocol` is for all rollouts, `steps: {train: {epochs: 20}}` for every experiment of a step that has the
+    setting, `experiments: {name: {...}}` for one of them; each is stronger than the one before. There, `seeds` are how
+    many, or which. `max_seeds` is how many an experiment may have whose seeds neither this source names nor a later
+    one. Settings of an experiment that a later source replaces by another one (other data, another backbone) are taken
+    only as far as both have them.
     """
     experiments = {experiment.name: experiment for experiment in replaced.experiments}
     seeds: dict[str, Wanted] = {}
     at_most = None
     so_far: set[str] = set()
     for where, asked in sources.items():
-        so_far |= {name for key in asked if key in groot.REPLACES for name in groot.REPLACES[key]}
+        so_far |= {name for key in asked for name in replaced.by.get(key, ())}
         if "max_seeds" in asked:
             at_most, seeds = asked["max_seeds"], {}
-        for step, settings in (asked.get("steps") or {}).items():
+        steps = [*(asked.get("steps") or {}).items()]
+        if "libero_protocol" in asked:
+            steps.insert(0, ("rollout", libero.PROTOCOLS[asked["libero_protocol"]]))
+        for step, settings in steps:
             _known(step, [experiment.step for experiment in experiments.values()], "step")
             of_step = [experiment for experiment in experiments.values() if experiment.step == step]
             for key in settings:
                 _known(key, {key for experiment in of_step for key in experiment.settings}, f"{step} has a setting")
             for experiment in of_step:
                 own = {key: value for key, value in settings.items() if key in experiment.settings}
-                experiments[experiment.name] = _resized(experiment, own)
+                experiments[experiment.name] = resized(experiment, own)
         for name, given in (asked.get("experiments") or {}).items():
             _known(name, experiments, "experiment")
             settings = dict(given or {})
             if "seeds" in settings:
-                seeds[name] = _seeds(settings.pop("seeds"), name)
+                seeds[name] = wanted_seeds(settings.pop("seeds"), name)
             if name in replaced.own and name not in so_far and where != COMMAND_LINE:
                 kept = experiments[name].settings.keys() - replaced.own[name]
                 settings = {key: value for key, value in settings.items() if key in kept}
-            experiments[name] = _resized(experiments[name], settings)
+            experiments[name] = resized(experiments[name], settings)
     return resolved(groot.agreed(experiments), seeds, at_most)
 
 
@@ -315,45 +356,3 @@ def _check(value: dict[str, Any], schema: Path, where: str) -> None:
             wrong = next(key for key in error.instance if key not in known)
             raise GhostError(f"{where}: no key {wrong!r}{did_you_mean(str(wrong), known)}")
         raise GhostError(f"{where}: {'.'.join(map(str, error.absolute_path))}: {shortened(error.message)}")
-
-
-def _resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:
-    """The experiment with this build's numbers in place of the paper's, each of the type that the study has."""
-    settings = dict(experiment.settings)
-    for key, value in smaller.items():
-        if key not in settings:
-            hint = did_you_mean(str(key), [*settings, "seeds"])
-            raise GhostError(f"config: {experiment.name} has no setting {key!r}{hint}")
-        settings[key] = _like(settings[key], value, f"{experiment.name}.{key}")
-    return dataclasses.replace(experiment, settings=settings)
-
-
-def _seeds(value: Any, name: str) -> Wanted:
-    """How many seeds, or which."""
-    asked = parse_yaml(value, f"config: {name}.seeds") if isinstance(value, str) else value
-    if has_form(asked, [SEED]) and 0 < len(asked) <= MOST_SEEDS and len(set(asked)) == len(asked):
-        return tuple(asked)
-    if has_form(asked, range(1, MOST_SEEDS + 1)):
-        return int(asked)
-    raise GhostError(
-        f"config: {name}.seeds must be how many, 1 to {MOST_SEEDS}, or a list of different seeds, none negative; got"
-        f" {shortened(repr(value))}"
-    )
-
-
-def _like(model: Any, value: Any, where: str) -> Any:
-    """`value` as the type of `model`; `--config` hands over nested values as text, so text is read as YAML."""
-    if isinstance(value, str) and not isinstance(model, str):
-        value = parse_yaml(value, f"config: {where}")
-    if isinstance(model, list) and isinstance(value, list):
-        return [_like(model[0], item, where) if model else item for item in value]
-    if isinstance(model, dict) and isinstance(value, dict) and model.keys() == value.keys():
-        return {key: _like(model[key], item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(model, float) and isinstance(value, int) and has_form(value, float):
-        value = float(value)
-    if type(value) is not type(model) or isinstance(model, dict) or not has_form(value, type(model)):
-        what = f"{type(model).__name__}, like {shortened(repr(model))}"
-        raise GhostError(f"config: {where} must be {what}; got {shortened(repr(value))}")
-    if type(value) is int and not where.endswith("seed") and value > (most := max(AT_LEAST, LARGER * model)):
-        raise GhostError(f"config: {where} must be at most {most}, as the study has {model}; got {value}")
-    return value

@@ -22,6 +22,7 @@ With `libero_demos` alone the dual-arm part keeps its stand-ins.
 """
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,8 @@ from ghost.runs.outside import Source
 from ghost.study import libero
 from ghost.study.declarations import Experiment
 from ghost.study.distillation import DIT, FLOW, LATENCY
-from ghost.study.offline import DATA, DATA_SET, DRAWN, FEATURES, RECORDED, TASKS
+from ghost.study.offline import BACKBONE, DATA, DATA_SET, DRAWN, FEATURES, RECORDED, STANDIN, TASKS
+from ghost.study.own_data import recorded
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
@@ -77,6 +79,7 @@ LIBERO_CHECKPOINT = Experiment(
 # The same weights with other steps of the flow.
 LIBERO_FEWER = Experiment(libero.HEAD4, "finetune", MODULE, {"euler_steps": 4}, needs=(libero.HEAD,))
 RECORDING = {"path": "", "revision": "", "convention": "", "normalisation": "limits"}
+SERVED = {"backbone": "groot", "rows": 8}  # simulators that the policy server plans for in one pass
 # A recorded data set is the article's if it has as many episodes, and all of its tasks.
 RECORDINGS = (
     StandIn(DATA_SET, "all/episodes", real=RECORDED["episodes"]),
@@ -89,7 +92,7 @@ REPLACES = {
     "libero_demos": (libero.DEMOS_NAME, libero.FEATURES, libero.HEAD, libero.HEAD4),
 }
 # The checkpoint takes the features' values: it may not have seen what they test, and must see what it was trained on.
-SHARED = ("horizon", "train_episodes", "embodiment", "cameras")
+SHARED = ("horizon", "train_episodes", "test_share", "embodiment", "cameras")
 LIBERO_SHARED = ("horizon", "test_episodes", "embodiment", "cameras", *VIEW)
 
 
@@ -99,6 +102,7 @@ class Replaced:
 
     experiments: tuple[Experiment, ...]
     own: Mapping[str, frozenset[str]]
+    by: Mapping[str, tuple[str, ...]]  # keys of a configuration, and the experiments that they replace
 
 
 def replaced(
@@ -106,41 +110,51 @@ def replaced(
     *,
     backbone: str,
     checkpoint: Mapping[str, str],
-    demos: str,
+    demos: Mapping[str, Any],
+    drawn: Mapping[str, Any] | None = None,
     libero_demos: Mapping[str, str] | None = None,
 ) -> Replaced:
-    """The study with another backbone, and with recorded demonstrations, where a configuration asks for them."""
+    """The study with another backbone, and with recorded demonstrations, where a configuration asks for them.
+
+    `demos` are the settings of `ghost.data.recorded`. `drawn` are those of the sampling of a lab's own data; without
+    them, the data set is to be the article's.
+    """
     made, own = list(experiments), {}
     at = {experiment.name: number for number, experiment in enumerate(made)}
+    features = made[at[FEATURES]]
     if demos:
-        own[DEMOS] = frozenset({"path"})
-        settings: dict[str, Any] = {"path": demos}
-        made[at[DEMOS]] = dataclasses.replace(
-            made[at[DEMOS]],
-            module="ghost.data.recorded",
-            settings=settings,
-            places=(Source("path", key="demos"),),
-            stand_ins=RECORDINGS,
-        )
+        own[DEMOS] = frozenset(demos)
+        made[at[DEMOS]] = recorded(made[at[DEMOS]], demos)
+        if drawn is None:
+            made[at[DEMOS]] = dataclasses.replace(made[at[DEMOS]], stand_ins=RECORDINGS)
+    if drawn is not None:
+        own[FEATURES] = frozenset({*drawn} - {"samples_per_shard"})
+    samples = DRAWN if drawn is None else drawn
     if libero_demos and backbone != "groot":
         raise GhostError(
             f"libero_demos: the stand-in backbone reads poses, which recorded demonstrations do not have; {BOTH}"
         )
     if backbone == "groot" and (demos or not libero_demos):
-        own |= {FEATURES: frozenset(GROOT), DIT.name: frozenset(CHECKPOINT.settings)}
-        features = made[at[FEATURES]]
-        model = dataclasses.replace(CHECKPOINT, settings={**CHECKPOINT.settings, **checkpoint})
+        own |= {FEATURES: frozenset({*GROOT, *own.get(FEATURES, ())}), DIT.name: frozenset(CHECKPOINT.settings)}
+        tuned = {**CHECKPOINT.settings, **checkpoint}
+        if drawn is not None:
+            tuned |= {"train_episodes": 0, "test_share": drawn["test_share"]}
+        model = dataclasses.replace(CHECKPOINT, settings=tuned)
         needs = (*features.needs, model.name)
-        settings = {**GROOT, **DRAWN}
-        features = dataclasses.replace(features, module=MODULE, settings=settings, needs=needs, stand_ins=())
-        made[at[FEATURES]] = features
+        settings = {**GROOT, **samples}
+        made[at[FEATURES]] = dataclasses.replace(features, module=MODULE, settings=settings, needs=needs, stand_ins=())
         made = [_with_head(experiment) for experiment in made if experiment.name != model.name]
-        made.insert(made.index(features), model)
+        made.insert(at[FEATURES] if at[FEATURES] < at[DIT.name] else at[FEATURES] - 1, model)
+    elif backbone == "pixels" or drawn is not None:
+        module = "ghost.backbones.pixels" if backbone == "pixels" else features.module
+        settings, marks = {**STANDIN, **samples}, (StandIn(BACKBONE),)
+        made[at[FEATURES]] = dataclasses.replace(features, module=module, settings=settings, stand_ins=marks)
     if libero_demos:
         made = list(_in_libero(made, checkpoint, libero_demos))
         own[libero.DEMOS_NAME] = frozenset(RECORDING)
         own |= {libero.FEATURES: frozenset(LIBERO_GROOT), libero.HEAD: frozenset(LIBERO_CHECKPOINT.settings)}
-    return Replaced(tuple(made), own)
+    by = {**REPLACES, "demos": (DEMOS,) if drawn is None else (DEMOS, FEATURES)}
+    return Replaced(tuple(made), own, by)
 
 
 def _in_libero(
@@ -160,11 +174,11 @@ def _in_libero(
             yield dataclasses.replace(each, module=MODULE, settings=settings, needs=needs, stand_ins=())
         elif each.step == "rollout":
             uses = tuple(MODULE if module == libero.BACKBONE else module for module in each.uses)
-            yield dataclasses.replace(each, settings={**each.settings, "backbone": "groot"}, uses=uses)
+            yield dataclasses.replace(each, settings={**each.settings, **SERVED}, uses=uses)
         else:
             yield each
     for head in (libero.HEAD, libero.HEAD4):
-        yield libero.rollout_of(head, {**libero.PLAIN, "backbone": "groot"}, MODULE)
+        yield libero.rollout_of(head, {**libero.PLAIN, **SERVED}, MODULE)
 
 
 def _with_head(experiment: Experiment) -> Experiment:
@@ -187,12 +201,17 @@ def served(experiment: Experiment) -> bool:
     return MODULE in experiment.modules and experiment.step == "rollout"
 
 
+def serving(python: str) -> dict[str, str]:
+    """The interpreter of the policy server, and the OpenGL by which its simulators make pictures."""
+    return {"GHOST_SERVE": python, "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl")}
+
+
 def agreed(experiments: Mapping[str, Experiment]) -> Iterable[Experiment]:
     """The experiments, each checkpoint with the settings that it shares with its features."""
     made = dict(experiments)
     for name, of, shared in ((DIT.name, FEATURES, SHARED), (libero.HEAD, libero.FEATURES, LIBERO_SHARED)):
         model = made.get(name)
         if model is not None and model.step == CHECKPOINT.step:
-            settings = {**model.settings, **{key: made[of].settings[key] for key in shared}}
+            settings = {**model.settings, **{key: made[of].settings[key] for key in shared if key in made[of].settings}}
             made[name] = dataclasses.replace(model, settings=settings)
     return made.values()

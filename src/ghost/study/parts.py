@@ -99,6 +99,8 @@ def _shards(config: Config, experiment: Experiment) -> int:
         made = {**DEMOS, **config.experiment(experiment.needs[0]).settings}  # recorded ones are no more, and no longer
         attempts = len(made["tasks"]) * int(made["attempts"])
         samples = attempts * ceil(int(made["max_steps"]) / int(has["stride"]))
+    elif "samples" in has:
+        samples = int(has["samples"])  # at most: the data decide
     else:
         drawn = (*has["train_per_task"], *has["test_per_task"], has["train_timesteps"], has["test_timesteps"])
         samples = sum(map(int, drawn))

@@ -47,16 +47,20 @@ def save_decoder(path: Path, module: str, decoder: Any, weights: Mapping[str, Te
 
 def load_decoder(run: Run, device: str = "cpu") -> Any:
     """The trained decoder of a run, ready to act: an nn.Module with the contract of `ghost.decoders.contract`."""
-    tensors, facts = read_tensors(run.path(MODEL))
-    where = f"{run.name}/{MODEL}"
+    return load_file(run.path(MODEL), run.name, device)
+
+
+def load_file(path: Path, name: str = "", device: str = "cpu") -> Any:
+    """The same from a file alone, such as one that `ghost publish` prepared; `name` is for complaints."""
+    tensors, facts = read_tensors(path)
+    name = name or str(path.parent)
+    where = f"{name}/{MODEL}"
     require(facts, FACTS, where)
     if module_path(facts["module"]) is None or not facts["module"].startswith(("ghost.decoders.", "ghost.agents.")):
-        raise GhostError(
-            f"{run.name}: its checkpoint names the module {facts['module']!r}, which is no decoder or agent"
-        )
+        raise GhostError(f"{name}: its checkpoint names the module {facts['module']!r}, which is no decoder or agent")
     module = importlib.import_module(facts["module"])
     if not all(hasattr(module, part) for part in PARTS):
-        raise GhostError(f"{run.name}: its checkpoint names {facts['module']!r}, which is no decoder or agent")
+        raise GhostError(f"{name}: its checkpoint names {facts['module']!r}, which is no decoder or agent")
     (settings,) = read_settings(where, facts["settings"], module.Settings)
     (sizes,) = read_settings(where, facts["sizes"], module.Sizes)
     check_depth(module, settings)

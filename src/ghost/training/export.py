@@ -4,7 +4,12 @@
 
 Inputs are tokens [B, T, D] and state [B, d_s], the output is the action chunk [B, H, d_a], all float32, with B fixed. A
 decoder that carries something from chunk to chunk has it as a further input `memory` [B, d_z], nan when an episode
-begins, and output `next_memory`. The file's metadata name its run. It is written if its actions agree with ours.
+begins, and output `next_memory`. It is written if its actions agree with ours.
+
+State and action are in the units of the data set's normalisation, with padding after the real dimensions. The file's
+metadata name its run (`ghost_run`) and, as JSON, hold what a robot needs (`ghost_data`): the normalisation with names,
+groups and ranges of the dimensions, the horizon and the instructions.
+`Exported` reads them: raw states in, raw actions out.
 """
 
 import logging
@@ -16,13 +21,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ghost.data.features import Sizes
+from ghost.data.features import FeatureCache, Sizes
+from ghost.data.normalisation import Normalisation
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
-from ghost.files import atomic
-from ghost.runs.records import open_runs
+from ghost.files import atomic, canonical, parse_json
+from ghost.forms import require
+from ghost.runs.records import Run, open_runs
 from ghost.training.checkpoint import load_decoder
 
+DATA = "ghost_data"  # the key of what the file says about its data
 TOLERANCE = 1e-4  # of the largest action: two libraries sum in different orders
 
 
@@ -114,6 +122,39 @@ def disagreement(decoder: Any, model: bytes, samples: int) -> float:
     return float(np.abs(action - expected).max() / np.abs(expected).max())
 
 
+def data_of(run: Run) -> dict[str, Any]:
+    """What the features of a training say of its data; nothing where they are not beside it."""
+    features = run.inputs("cache_features")
+    if not features:
+        return {}
+    cache = FeatureCache.of(features[0])
+    known = cache.normalisation.plain() if cache.normalisation else None
+    return {"normalisation": known, "horizon": cache.sizes.horizon, "tasks": list(cache.task_names)}
+
+
+class Exported:
+    """An exported file on a robot: raw states in, raw action chunks out."""
+
+    def __init__(self, path: Path) -> None:
+        import onnx
+
+        content = path.read_bytes()
+        known = {field.key: field.value for field in onnx.load_from_string(content).metadata_props}
+        self.run, self.session = known.get("ghost_run", ""), session(content)
+        self.data = parse_json(known.get(DATA, "{}"), f"{path}: {DATA}")
+        require(self.data, {str: object}, f"{path}: {DATA}")
+        scales = self.data.get("normalisation")
+        self.normalisation = Normalisation.of(scales, f"{path}: normalisation") if scales is not None else None
+
+    def act(self, tokens: np.ndarray, state: np.ndarray) -> np.ndarray:
+        """tokens [B, T, D], raw state [B, d] -> raw actions [B, H, d_a]; normalised ones where nothing is known."""
+        scale = self.normalisation.state if self.normalisation else None
+        padded = np.zeros((len(state), self.session.get_inputs()[1].shape[1]), np.float32)
+        padded[:, : state.shape[1]] = scale.apply(state) if scale else state
+        (action, *_) = self.session.run(None, {"tokens": tokens.astype(np.float32), "state": padded})
+        return self.normalisation.action.undo(action) if self.normalisation else np.asarray(action)
+
+
 def export(manifest: Path, out: Path, *, seed: int | None = None, samples: int = 1) -> str:
     """Write the file; returns a line about it."""
     if samples < 1:
@@ -126,10 +167,14 @@ def export(manifest: Path, out: Path, *, seed: int | None = None, samples: int =
     model = to_onnx(decoder, samples)
     field = model.metadata_props.add()
     field.key, field.value = "ghost_run", runs[0].run_id
+    if about := data_of(runs[0]):
+        field = model.metadata_props.add()
+        field.key, field.value = DATA, canonical(about)
     data = model.SerializeToString()
     off = disagreement(decoder, data, samples)
     if not off < TOLERANCE:
         raise GhostError(f"{manifest}: the exported actions differ from ours by {off:.1e} of the largest; not written")
     with atomic(out) as temporary:
         temporary.write_bytes(data)
-    return f"{out}: run {runs[0].run_id}, {len(data) / 1e6:.1f} MB; its actions agree with ours to {off:.0e}"
+    known = "" if about else "; the features are not beside it, so it does not say how actions were normalised"
+    return f"{out}: run {runs[0].run_id}, {len(data) / 1e6:.1f} MB; its actions agree with ours to {off:.0e}{known}"

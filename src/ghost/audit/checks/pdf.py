@@ -21,16 +21,11 @@ from ghost.audit.checks.report import Report
 from ghost.errors import GhostError
 from ghost.report.appendix import anchor
 from ghost.report.cells import cell_lines
-from ghost.report.latexmk import cells_of
+from ghost.report.latexmk import UNREADABLE, cells_of
 from ghost.report.tex import available
 
 MARGIN = 0.5  # points: less than the margin that TeX leaves around a link
 PROVENANCE = "prov:"
-# What the libraries raise on bytes that are no PDF, or one that lies about itself.
-UNREADABLE = (
-    *(pypdf.errors.PyPdfError, pypdfium2.PdfiumError, ArithmeticError, AttributeError, LookupError, RecursionError),
-    *(TypeError, ValueError),
-)
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ def _read(path: Path, report: Report, documents: dict[Path, Document]) -> Iterat
         yield Problem("pdf", str(path), says, path)
     try:
         documents[path] = read_links(path)
-    except UNREADABLE as error:
+    except (*UNREADABLE, pypdfium2.PdfiumError) as error:
         raise GhostError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
 

@@ -26,7 +26,6 @@ from ghost.steps.collect import results_text
 from ghost.steps.macros import macros
 from ghost.steps.summarize import correct, summarize_cell
 from ghost.steps.tabulate import tabulate
-from ghost.study import buildable
 from ghost.study.builds import Config
 from ghost.study.declarations import Artefact
 
@@ -46,7 +45,7 @@ class Report:
 
     @property
     def artefacts(self) -> list[Artefact]:
-        return buildable(tex=available())
+        return self.config.buildable(tex=available())
 
     def check_cells(self) -> Iterator[Problem]:
         """All problems of the cells. It fills `cells`."""
@@ -65,7 +64,7 @@ class Report:
     ) -> Iterator[Problem]:
         """The cells of one figure or table: computed, in cells.jsonl, and in its own file."""
         together, own = self.config.data / "cells.jsonl", self.config.data / "cells" / f"{artefact.stage}.jsonl"
-        declared, made = artefact.within([each.name for each in self.config.experiments]).declaration(), []
+        declared, made = artefact.declaration(), []
         for cell in (cell for cell in declared if cell["estimator"] not in OVER_CELLS):
             try:
                 sides = self.runs.of(cell["experiment"]), self.runs.of(cell["against"])
@@ -94,11 +93,14 @@ class Report:
 
     def _tables(self) -> Iterator[Problem]:
         runs = [run for experiment in self.config.experiments for run in self.runs.of(experiment.name)]
-        metrics = {self.config.data / "metrics" / name: text for name, text in metric_texts(self.cells).items()}
+        metrics = {
+            self.config.data / "metrics" / name: text
+            for name, text in metric_texts(self.cells, self.config.artefacts).items()
+        }
         yield from self._written({**metrics, self.config.data / "results.csv": results_text(runs)})
 
     def check_text(self) -> Iterator[Problem]:
-        for complaint in lint(Path("paper"), self.cells):
+        for complaint in lint(self.config.text, self.cells):
             yield Problem("text", complaint.split(": ")[0], complaint.partition(": ")[2])
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder)
@@ -107,7 +109,7 @@ class Report:
             macros(cells, self.config.scale, made, self.config.page, tuple(a.id for a in self.artefacts))
             for artefact in self.artefacts:
                 if artefact.step == "tabulate":
-                    tabulate(artefact.id, cells, made / f"{artefact.stage}.tex")
+                    tabulate(artefact.id, cells, made / f"{artefact.stage}.tex", self.config.scale)
             texts = {self.config.generated / path.name: path.read_text("utf-8") for path in sorted(made.glob("*.tex"))}
         yield from self._written(texts, "text")
 

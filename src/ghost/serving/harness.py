@@ -1,0 +1,81 @@
+"""An independent harness scores a served policy: vla-eval's own LIBERO benchmark, in LIBERO's own environment.
+
+vla-eval plays and counts; we set LIBERO's paths, which it would ask for, and read the result. It counts an episode that
+crashed as a failed one and ends well. Here that is an error: a crash is not a failure.
+"""
+
+import asyncio
+import importlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ghost.errors import GhostError
+from ghost.files import write_json
+from ghost.libero.assets import find_assets
+from ghost.libero.tasks import TASKS
+
+BENCHMARK = "vla_eval.benchmarks.libero.benchmark:LIBEROBenchmark"
+RENDERERS = {"cpu": "osmesa", "gpu": "egl"}
+
+
+def score(
+    url: str,
+    tasks: Sequence[int] = (),
+    episodes: int = 20,
+    max_steps: int = 520,
+    render: str = "cpu",
+    benchmark: str = BENCHMARK,
+) -> dict[str, Any]:
+    """What vla-eval says about the policy at this address; an error of a single episode is ours."""
+    if importlib.util.find_spec("vla_eval") is None:
+        raise GhostError("vla-eval is not installed: pip install --no-deps vla-eval==0.8.0 anyio jsonargparse")
+    os.environ["MUJOCO_GL"] = os.environ["PYOPENGL_PLATFORM"] = RENDERERS[render]  # read when MuJoCo is imported
+    chosen = [TASKS[task].instruction for task in tasks]
+    entry = {"benchmark": benchmark, "episodes_per_task": episodes, "max_steps": max_steps, "tasks": chosen or None}
+    config = {
+        "server": {"url": url, "timeout": 300},
+        "render": render,
+        "benchmarks": [{**entry, "params": {"suite": "libero_10", "seed": 0}}],
+    }
+    with tempfile.TemporaryDirectory(prefix="ghost-libero-") as folder:
+        _point_libero_to(Path(folder))
+        orchestrator = importlib.import_module("vla_eval.orchestrator").Orchestrator(config, no_save=True)
+        (result,) = asyncio.run(orchestrator.run())
+    return checked(result, len(chosen or TASKS) * episodes)
+
+
+def checked(result: dict[str, Any], expected: int) -> dict[str, Any]:
+    """A result in which every episode was played to its end."""
+    played = [episode for task in result["tasks"] for episode in task["episodes"]]
+    broken = [episode for episode in played if episode.get("failure_reason")]
+    if broken:
+        last = str(broken[0].get("failure_detail", "")).strip().splitlines() or [""]
+        raise GhostError(f"{len(broken)} of {len(played)} episodes had an error, the first {last[-1]}")
+    if result.get("num_errors") or result.get("partial") or len(played) != expected:
+        raise GhostError(f"vla-eval played {len(played)} episodes of {expected}")
+    return result
+
+
+def report(result: dict[str, Any], out: Path | None) -> str:
+    if out:
+        write_json(out, result)
+    rates = [(task["task"], task["mean_success"], task["num_episodes"]) for task in result["tasks"]]
+    lines = [f"{round(rate * n):4d} of {n:4d}  {name}" for name, rate, n in rates]
+    total = sum(n for *_, n in rates)
+    return "\n".join([*lines, f"{round(result['mean_success'] * total):4d} of {total:4d}  succeeded"])
+
+
+def _point_libero_to(folder: Path) -> None:
+    """LIBERO reads its paths from a file, whenever it needs one of them."""
+    from ghost.libero.environment import import_libero  # after MUJOCO_GL is set
+
+    libero = import_libero()
+    libero._assets_path_cache = str(find_assets().folder)
+    libero.config_file = str(folder / "config.yaml")
+    (folder / "config.yaml").write_text(yaml.safe_dump(libero.get_default_path_dict()), encoding="utf-8")

@@ -1,0 +1,103 @@
+"""GR00T in the closed loop of LIBERO-10, from a filmed data set in the public format to tab:libero10: one call."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from ctypes.util import find_library
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from conftest import ROOT, call, copy_project
+from ghost.data.features import FeatureCache
+from ghost.libero.sensing import Senses
+from ghost.runs.records import open_runs
+
+pytest_plugins = ("groot_fixtures",)
+pytestmark = pytest.mark.groot
+DATA = "data/loop"
+TASK = 5
+OWN = {
+    "extends": "smoke",
+    "backbone": "groot",
+    "libero_demos": "recordings/libero",
+    "max_seeds": 1,
+    "experiments": {
+        "libero_features": {"tokens": 8, "d_token": 64, "stride": 8, "pixels": 56, "samples_per_shard": 16},
+        "libero_dit": {"steps": 2, "batch_size": 4},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, tiny):
+    if not find_library("OSMesa"):
+        pytest.skip("no OpenGL here: apt-get install libosmesa6")
+    folder = copy_project(tmp_path_factory.mktemp("project"))
+    ours = Path(shutil.which("snakemake")).with_name("python")  # GR00T's environment has no simulator
+    film = [str(ours), str(ROOT / "tests/libero/filmed.py"), str(folder / OWN["libero_demos"])]
+    opengl = {**os.environ, "MUJOCO_GL": "osmesa", "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([*film, "v2.1", str(TASK), "2"], env=opengl, check=True, capture_output=True)
+    shutil.copytree(tiny, folder / "weights/tiny")
+    own = {**OWN, "groot": {"checkpoint": "weights/tiny", "python": sys.executable}}
+    (folder / "config/loop.yaml").write_text(yaml.safe_dump(own))
+    table = f"{DATA}/paper/generated/tab_libero10.tex"
+    call(folder, "snakemake", table, "--config", "scale=loop", MUJOCO_GL="osmesa")
+    return folder
+
+
+def run_of(project, name):
+    return open_runs(project / DATA / f"runs/{name}/manifest.json")[0]
+
+
+def test_the_table_rests_on_no_other_stand_in(project):
+    lines = (project / DATA / "cells/tab_libero10.jsonl").read_text().splitlines()
+    cells = {cell["id"].removeprefix("tab:libero10/"): cell for cell in map(json.loads, lines)}
+    for row in ("MLP", "Ghost_PG", "Ghost_PZ", "GR00T_head", "GR00T_head_4"):
+        assert cells[f"{row}/success"]["value"] in (0.0, 100.0), row
+        assert cells[f"{row}/success"]["stand_ins"] == ["GR00T N1.5 weights", "LIBERO assets"], row
+    text = (project / DATA / "paper/generated/tab_libero10.tex").read_text()
+    assert "GR00T's head, 8 steps" in text
+    assert "GR00T's head, 4 steps" in text
+
+
+def test_the_cache_carries_what_the_loop_needs(project):
+    features = run_of(project, "libero_features")
+    cache, senses = FeatureCache.of(features), Senses.of(features)
+    assert cache.predicted_action([0]).shape == cache.action[:1].shape == (1, 16, 7)
+    assert senses.cameras == ("observation.images.image", "observation.images.wrist_image")
+    assert senses.convention.opens == 1  # IPEC's
+    assert set(cache.phase) <= set(range(8))
+    raw = senses.command(cache.action[0])
+    assert set(np.sign(raw[:, 6])) <= {-1.0, 1.0}
+    assert cache.normalisation is not None
+
+
+def test_the_head_learns_from_the_episodes_that_decoders_learn_from(project):
+    settings = run_of(project, "libero_dit").record()["settings"]
+    assert (settings["train_episodes"], settings["test_episodes"]) == (0, 1)
+    assert (settings["crop"], settings["pixels"], settings["jitter"]) == (0.95, 56, True)
+
+
+def test_eight_and_four_steps_are_one_checkpoint(project):
+    eight, four = (run_of(project, name) for name in ("libero_dit", "libero_dit4"))
+    weights = "checkpoint/model.safetensors"
+    assert eight.path(weights).read_bytes() == four.path(weights).read_bytes()
+    steps = [
+        json.loads(run.path("checkpoint/config.json").read_text())["action_head_cfg"]["num_inference_timesteps"]
+        for run in (eight, four)
+    ]
+    assert steps == [8, 4]
+
+
+def test_the_head_acts_from_pictures_and_its_steps_matter(project):
+    """The two heads see the same trial; what they do differs by the steps of the flow alone."""
+    rows = [run_of(project, f"libero_{name}_rollout").table("episodes.csv")[0] for name in ("dit", "dit4", "mlp")]
+    assert len({row["start"] for row in rows}) == 1
+    assert [row["phases"] for row in rows[:2]] == ["", ""]
