@@ -52,13 +52,14 @@ def test_a_rehearsal_has_the_widths_of_the_build_and_few_of_everything():
 def test_repeats_are_counted_from_the_study():
     assert repeats(PAPER, "mlp") == 300 * 175  # 5,600 samples in batches of 32
     assert repeats(PAPER, "dit") == 150 * 100  # 800 time steps in batches of 8
-    assert training_samples(PAPER, "single_cups", 40) == 600
+    assert training_samples(PAPER, "single_cups") == 600
     assert repeats(PAPER, "mlp_offline") == 1430 / 80
     assert repeats(PAPER, "ml10_switching") == 20
     assert repeats(PAPER, "ml10_ghost") == 40 * 25  # epochs, and episodes of the demonstrations
     assert repeats(PAPER, "libero_mlp_rollout") == 1  # an episode is an episode
     assert (episodes(first(PAPER), "libero_features"), episodes(PAPER, "libero_features")) == (3, 460)
-    assert repeats(PAPER, "libero_mlp", samples=300) == 60 * -(-300 * 460 // 3 // 256)
+    assert repeats(PAPER, "libero_mlp") == 60 * -(-460 * 520 // 256)  # at most: no episode is longer than 520 steps
+    assert repeats(PAPER, "latency") == 100
 
 
 @pytest.fixture

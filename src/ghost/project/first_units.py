@@ -28,6 +28,7 @@ FEW: Mapping[str, Mapping[str, int]] = {
     "finetune": {"steps": 2},
     "time_head": {"rounds": 2, "warm_up": 1},
 }
+TIMED = 10  # rounds of an experiment that measures time, in which the largest model takes part once
 ONE_OF = ("tasks", "misdirect", "switch_at")  # of LIBERO's conditions the first one
 AMOUNTS: Mapping[str, tuple[str, ...]] = {  # time is proportional to these
     "simulate": ("epochs", "timed_epochs"),
@@ -49,7 +50,8 @@ def few_settings(config: Config, experiment: Experiment) -> dict[str, Any]:
     settings, few = dict(experiment.settings), FEW.get(experiment.step, {})
     for key, value in experiment.settings.items():
         if key in few:
-            settings[key] = [min(each, few[key]) for each in value] if isinstance(value, list) else min(value, few[key])
+            most = TIMED if key == "rounds" and experiment.timed else few[key]
+            settings[key] = [min(each, most) for each in value] if isinstance(value, list) else min(value, most)
         elif key in ONE_OF and isinstance(value, list) and config.in_libero(experiment.name):
             settings[key] = value[5:6] or value[:1] if key == "tasks" else value[:1]  # task 5 is the shortest
     return settings
@@ -60,15 +62,12 @@ def manifest(config: Config, name: str) -> Path:
     return config.data / name / "manifest.json"
 
 
-def repeats(config: Config, name: str, samples: int = 0) -> float:
-    """How often what the rehearsal measured happens in a unit of the build: updates, or as many times the work.
-
-    Of a training `samples` are those that it had in the rehearsal.
-    """
+def repeats(config: Config, name: str) -> float:
+    """How often what the rehearsal measured happens in a unit of the build: updates, or as many times the work."""
     full, small = config.experiment(name), first(config).experiment(name)
     if full.step == "train":
         has = full.settings
-        return float(has["epochs"] * ceil(training_samples(config, name, samples) / has["batch_size"]))
+        return float(has["epochs"] * ceil(training_samples(config, name) / has["batch_size"]))
     ratio = 1.0
     for key in AMOUNTS.get(full.step, ()):
         if key in full.settings:
@@ -84,18 +83,18 @@ def repeats(config: Config, name: str, samples: int = 0) -> float:
     return ratio
 
 
-def training_samples(config: Config, name: str, samples: int) -> int:
-    """How many samples a training has in the build; it had so many in the rehearsal."""
+def training_samples(config: Config, name: str) -> int:
+    """How many samples a training has in the build; at most, where the lengths of episodes decide it."""
     has, features = config.experiment(name).settings, config.experiment(config.experiment(name).needs[0])
     if "stride" in features.settings:
-        here, there = (episodes(each, features.name) for each in (first(config), config))
-        found = ceil(samples * there / here)
+        longest = config.experiment(features.needs[0]).settings.get("max_steps", 0)
+        found = episodes(config, features.name) * ceil(longest / features.settings["stride"])
     elif has.get("split", "sample") == "episode":
         found = int(features.settings["train_timesteps"])
     else:
         counts = features.settings["train_per_task"]
         found = sum(counts) if not has.get("tasks") else len(has["tasks"]) * max(counts)
-    return min(found, has.get("samples") or found)
+    return int(min(found, has.get("samples") or found))
 
 
 def tested_samples(config: Config, experiment: Experiment) -> int:

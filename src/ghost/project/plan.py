@@ -297,12 +297,12 @@ def totals(jobs: list[Job], costs: Mapping[Job, Cost], *, gpus: int, cores: int)
         after = before(jobs)
         tasks = {job: Task(costs[job].wall_s, job.cpus, job.gpus, after[job]) for job in jobs}
         chain, seconds = longest_chain(tasks)
-        made.append(f"critical path{bound}: {' -> '.join(job.name for job in chain)}, {seconds / 3600:.3f} h")
         took = makespan(tasks, cores=cores, gpus=gpus)
         if any(cost.high_s > cost.low_s for cost in costs.values()):
             ends = [[costs[job].low_s for job in jobs], [costs[job].high_s for job in jobs]]
             both = [{job: replace(tasks[job], seconds=s) for job, s in zip(jobs, end, strict=True)} for end in ends]
             low, high = (makespan(end, cores=cores, gpus=gpus) / 3600 for end in both)
             made.append(f"with the lowest and the highest that was measured: {low:.3f} h and {high:.3f} h")
+        made.append(f"critical path{bound}: {' -> '.join(job.name for job in chain)}, {seconds / 3600:.3f} h")
         made.append(f"on {gpus} GPUs and {cores} cores{bound}: {took / 3600:.3f} h")
     return made

@@ -105,13 +105,13 @@ def judged(config: Config, small: Config, name: str, found: Mapping[str, Any], r
     samples = int(measured.get("train/samples", 0))
     if full.step == "train":
         times = [measured[f"update/{key}"] for key in ("lowest", "seconds", "highest")]
-        grown = (training_samples(config, name, samples) - samples) * measured["sample/bytes"]
+        grown = (training_samples(config, name) - samples) * measured["sample/bytes"]
         host_mb += max(0.0, min(grown, MEMORY_BYTES)) / 2**20
         if measured["layers/tried"]:
             why = "by layers: memory does not hold the whole model with its gradient and moments"
     start_s = max(0.0, found["process_s"] - (found["cpu_s"] if full.step != "train" else 0.0))
     written = sum(path.stat().st_size for path in (folder / f"seed{seed}").rglob("*") if path.is_file())
-    times_more = repeats(config, name, samples)
+    times_more = repeats(config, name)
     count = len(times) if row.unit != "seeds" else 1
     unit_bytes = round(written / count * (times_more if full.step in ("cache_features", "make_demos") else 1))
     each_s = (min(times), sum(times) / len(times), max(times))
