@@ -1,4 +1,4 @@
-"""GR00T in the closed loop of LIBERO-10, from a filmed data set in the public format to tab:libero10: one call."""
+"""GR00T in the closed loop of LIBERO-10, from a filmed data set in the public format to rollouts: one call."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ pytest_plugins = ("groot_fixtures",)
 pytestmark = pytest.mark.groot
 DATA = "data/loop"
 TASK = 5
+POLICIES = ("mlp", "ghost_pg", "ghost_pz", "dit", "dit4")
 OWN = {
     "extends": "smoke",
     "backbone": "groot",
@@ -47,8 +48,8 @@ def project(tmp_path_factory, tiny):
     shutil.copytree(tiny, folder / "weights/tiny")
     own = {**OWN, "groot": {"checkpoint": "weights/tiny", "python": sys.executable}}
     (folder / "config/loop.yaml").write_text(yaml.safe_dump(own))
-    table = f"{DATA}/paper/generated/tab_libero10.tex"
-    call(folder, "snakemake", table, "--config", "scale=loop", MUJOCO_GL="osmesa")
+    acted = [f"{DATA}/runs/libero_{policy}_rollout/manifest.json" for policy in POLICIES]
+    call(folder, "snakemake", *acted, "--config", "scale=loop", MUJOCO_GL="osmesa")
     return folder
 
 
@@ -56,15 +57,12 @@ def run_of(project, name):
     return open_runs(project / DATA / f"runs/{name}/manifest.json")[0]
 
 
-def test_the_table_rests_on_no_other_stand_in(project):
-    lines = (project / DATA / "cells/tab_libero10.jsonl").read_text().splitlines()
-    cells = {cell["id"].removeprefix("tab:libero10/"): cell for cell in map(json.loads, lines)}
-    for row in ("MLP", "Ghost_PG", "Ghost_PZ", "GR00T_head", "GR00T_head_4"):
-        assert cells[f"{row}/success"]["value"] in (0.0, 100.0), row
-        assert cells[f"{row}/success"]["stand_ins"] == ["GR00T N1.5 weights", "LIBERO assets"], row
-    text = (project / DATA / "paper/generated/tab_libero10.tex").read_text()
-    assert "GR00T's head, 8 steps" in text
-    assert "GR00T's head, 4 steps" in text
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_rollout_rests_on_no_other_stand_in(project, policy):
+    """Backbone and demonstrations are real but for the tiny checkpoint; the assets are the primitives."""
+    run = run_of(project, f"libero_{policy}_rollout")
+    assert run.record()["stand_ins"] == ["GR00T N1.5 weights", "LIBERO assets"]
+    assert run.value("all", "success") in (0.0, 1.0)
 
 
 def test_the_cache_carries_what_the_loop_needs(project):
