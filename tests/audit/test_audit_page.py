@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,6 +50,12 @@ def cell(runs, **changes):
     return {**made, **changes}
 
 
+def shows(monkeypatch, *artefacts):
+    """The build of the page has these figures and tables."""
+    build = SimpleNamespace(artefacts=artefacts, paper=EXPERIMENTS)
+    monkeypatch.setattr("ghost.audit.page.opened", lambda scale: build)
+
+
 def hostile(manifest, text):
     """Put a text into a record, its id made anew as an attacker would."""
     forge(manifest, 7, lambda record: record.update(host=text, settings={**record["settings"], "note": text}))
@@ -71,7 +78,7 @@ def page(tiny_manifest, tmp_path, root, monkeypatch):
     ]
     cells.write_text("".join(json.dumps(line) + "\n" for line in made))
     table = tabulated("x", ("Name", Column("loss", "Loss")), [Row("a", (code("a_b"), Cell("loss", "tiny", "loss")))])
-    monkeypatch.setattr("ghost.audit.page.ARTEFACTS", (table,))
+    shows(monkeypatch, table)
     audit(cells, (tiny_manifest,), "smoke", tmp_path / "audit.html")
     return tmp_path / "audit.html"
 
@@ -100,7 +107,7 @@ def test_hostile_text_is_text(page):
 def test_both_sides_of_a_comparison_are_shown(tiny_manifest, tmp_path, root, monkeypatch):
     """Also where they are two conditions of the same runs."""
     monkeypatch.chdir(root)
-    monkeypatch.setattr("ghost.audit.page.ARTEFACTS", ())
+    shows(monkeypatch)
     runs = [run.run_id for run in open_runs(tiny_manifest)]
     made = [cell(runs), cell(runs, against="tiny", condition="other", against_condition="train", id="tab:x/ratio")]
     (tmp_path / "cells.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
@@ -114,7 +121,7 @@ def test_both_sides_of_a_comparison_are_shown(tiny_manifest, tmp_path, root, mon
 
 def test_a_run_names_the_experiments_that_it_rests_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ghost.audit.page.ARTEFACTS", ())
+    shows(monkeypatch)
     write_paper()
     config = small_build()
     audit(config.data / "cells.jsonl", tuple(config.data.glob("runs/*/manifest.json")), "smoke", tmp_path / "page.html")
@@ -204,7 +211,7 @@ def trained_page(tmp_path, root, monkeypatch):
     (tmp_path / "cells.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
     columns = tuple(Column(str(k), f"Architecture {k}", lambda of: Cell("0", "tested", "mse")) for k in range(9))
     table = tabulated("x", columns, [Row("a", (), "tested")], more=[Cell(str(k), "tested", "mse") for k in range(200)])
-    monkeypatch.setattr("ghost.audit.page.ARTEFACTS", (table,))
+    shows(monkeypatch, table)
     audit(tmp_path / "cells.jsonl", (trained, tested), "smoke", tmp_path / "audit.html")
     return tmp_path / "audit.html"
 
@@ -273,7 +280,7 @@ def test_the_runs_in_a_real_browser(trained_page):
         assert heights == sorted(heights)  # the loss falls: its line goes down the screen
         browser.key("Escape", code=27)
         browser.wait("!document.getElementById('panel').open")
-        assert browser.evaluate("location.hash") == "#runs"
+        browser.wait("location.hash === '#runs'")
         assert not browser.errors
 
 
@@ -339,5 +346,5 @@ def test_what_is_not_built_is_listed_after_the_cells(root, tmp_path, monkeypatch
     (config.data / "cells.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
     assert lookup(config, "tab:x") == "tab:x/loss  0.75\ntab:x/mse   0.75"
     assert "fig:method" not in lookup(config, "tab:")
-    monkeypatch.setattr("ghost.audit.lookup.ARTEFACTS", (Artefact("tab", "later"),))
+    monkeypatch.setattr(type(config), "artefacts", (Artefact("tab", "later"),))
     assert lookup(config, "tab:").endswith("\ntab:later  not built")

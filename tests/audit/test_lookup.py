@@ -67,7 +67,7 @@ def test_it_names_the_lines_of_code(config):
 def test_it_says_where_the_cell_is_declared(config, monkeypatch):
     declared = SimpleNamespace(name="CVAE/test_mse", declared="src/ghost/study/offline.py:271")
     artefact = SimpleNamespace(id="tab:lightweight", cells=[declared])
-    monkeypatch.setattr("ghost.audit.lookup.ARTEFACTS", [artefact])
+    monkeypatch.setattr(type(config), "artefacts", [artefact])
     assert field(lookup(config, CVAE), "declared") == declared.declared
 
 

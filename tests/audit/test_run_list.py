@@ -85,5 +85,5 @@ def test_versions_are_those_of_simulators_and_models():
 
 def test_what_was_not_run_is_listed(tiny_manifest):
     """None of the study's runs is there."""
-    missing = not_run(open_runs(tiny_manifest))
+    missing = not_run(open_runs(tiny_manifest), EXPERIMENTS)
     assert sum(row["n"] for row in missing) == sum(len(experiment.seeds) for experiment in EXPERIMENTS)

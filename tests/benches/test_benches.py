@@ -31,7 +31,9 @@ from ghost.decoders import ghost, neural_ode
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
 from ghost.libero.tasks import TASKS
+from ghost.report.over_cells import over_cells
 from ghost.steps import bench, read_bench
+from ghost.study import find_artefact
 from ghost.study.benchmarks import GROWTH, LINES, Line
 from trained import train_tiny
 
@@ -115,6 +117,23 @@ def test_the_report_reads_every_line_and_fits_the_growth():
         read_bench.outcome({**found, "cache": []}, Settings({"cache/bounded": 1.0}, ()))
 
 
+def test_the_table_says_of_every_goal_what_the_bench_says():
+    """Computed from the kept files in two ways: by the cells of the table, and by the line's own rule."""
+    bench_of = {path.stem: read_pairs(path) for path in (ROOT / "data/bench").glob("*.csv")}
+    found = {f"{name}/{each.name}": each for name, of in bench_of.items() for each in summaries(of)}
+    table = find_artefact("tab:benchmarks")
+    goals = {name: line for name, line in LINES.items() if line.goal}
+    known = [
+        {"id": f"tab:benchmarks/{name}/{metric}", "value": value, "n": 1, "runs": [], "reduced": False, "stand_ins": []}
+        for name, line in goals.items()
+        for metric, value in (("ratio", found[name].ratio), ("ours", found[name].ours), ("goal", line.goal))
+    ]
+    said = {cell["id"]: cell["shown"] for cell in over_cells(table.declaration(), known)}
+    assert said == {
+        f"tab:benchmarks/{name}/met": "met" if line.met(found[name]) else "missed" for name, line in goals.items()
+    }
+
+
 def test_the_plain_ghost_is_ours():
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -136,7 +155,8 @@ def test_torchdiffeq_integrates_the_same_ode():
 
 def test_the_share_is_of_flops_and_the_same_work_every_time(monkeypatch):
     monkeypatch.setattr(training, "interleaved", lambda name, ours, reference, repeats, warm_up=1: pairs(name, [3.0]))
-    found, alone = training.share("laptop")
+    found, alone, *waited = training.share("laptop")
+    assert {pair.name for pair in waited} == {"waiting/laptop"}
     assert alone == Pair("share/laptop/products", 0, found.ours, found.reference, "FLOP/s")
     assert found.unit == "FLOP/s"
     assert found.reference == 2 * 1024**3 / 2.0

@@ -40,7 +40,8 @@ def figures(project) -> dict[str, Figure]:
 
 
 def drawn(artefact, runs) -> Figure:
-    names = dict.fromkeys(name for cell in artefact.cells for name in (cell.experiment, cell.against) if name)
+    cells = artefact.within({manifest.parent.name for manifest in runs.glob("*/manifest.json")}).cells
+    names = dict.fromkeys(name for cell in cells for name in (cell.experiment, cell.against) if name)
     with mpl.rc_context(RC):
         module = importlib.import_module(f"ghost.report.plots.{artefact.label}")
         made: Figure = module.draw({name: open_runs(runs / name / "manifest.json") for name in names})

@@ -43,6 +43,16 @@ def test_a_ratio_is_the_first_over_the_second():
         assert (found["shown"], found["value"]) == ("undefined", None)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "value", "shown"),
+    [("at_most", 1.5, "met"), ("at_most", 1.51, "missed"), ("at_least", 1.5, "met"), ("at_least", 1.49, "missed")],
+)
+def test_a_goal_is_met_or_missed(estimator, value, shown):
+    found = computed(estimator, [made("a", value), made("goal", 1.5)])
+    assert (found["shown"], found["value"]) == (shown, float(shown == "met"))
+    assert computed(estimator, [made("a", None), made("goal", 1.5)])["shown"] == "undefined"
+
+
 def test_it_rests_on_all_runs_of_its_parts_and_on_their_doubts():
     first = made("a", 1.0, runs=("r1", "r2"), stand_ins=("backbone",))
     found = computed("least_of", [first, made("b", 2.0, runs=("r2", "r3"), reduced=True)])

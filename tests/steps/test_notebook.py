@@ -22,8 +22,9 @@ def test_the_walkthrough_runs_and_repeats_byte_for_byte(tmp_path):
         notebook(SOURCE, made["features"], made["ghost"], tmp_path / f"{name}.html")
     page = (tmp_path / "a.html").read_text()
     assert page == (tmp_path / "b.html").read_text()
-    assert page.count("<img ") == 4
+    assert page.count("<img ") == 5
     assert "times the own error" in page
+    assert "end at a higher potential than they began at" in page
     assert str(tmp_path) not in page
     assert "Traceback" not in page
 

@@ -73,7 +73,8 @@ _ = axes.legend()
 #
 # `U(z; e)` has as many dimensions as the latent. The slice below is the plane in which the latents of all test samples
 # vary most. The context `e` is that of one sample. The crosses are the path of this sample, and the dot is its `z*`.
-# Where the drift matters, `z*` need not be a minimum of `U`, not even in the slice.
+# Where the drift matters, `z*` need not be a minimum of `U`, not even in the slice, and a path may go uphill: the next
+# section says why.
 
 # %%
 z = gather(ghost.latents, samples, dim=1)  # [n + 1, samples, d_z]
@@ -96,6 +97,38 @@ for axes, name, sample in zip(both, names[:2], shown, strict=True):
     axes.plot(*path[-1], "o", color="white")
     axes.set_title(name)
 _ = figure.colorbar(drawn, ax=both, label="U")
+
+# %% [markdown]
+# ## Why a path may end at a higher potential
+#
+# A step of Phase I moves the latent along `-grad U + b`. The first part always lowers `U`. The drift `b` may raise it:
+# a step changes `U` by `dt (grad U . b - |grad U|^2)`, to first order. Nothing in the loss asks the drift to follow the
+# potential; it asks for the right actions. So a path that ends higher than it began is no error of the integration. It
+# shows that the drift, not the potential, brings the latent to its place. The plot has the change of `U` since the
+# start, as mean over the test samples, and the shares of the two parts.
+
+# %%
+change, descent, work = [], [], []  # [n + 1, samples] each, over Phase I
+for batch in samples.chunks(torch.arange(len(test))):
+    with torch.no_grad():
+        e = ghost.context(batch)
+        path = ghost.latents(batch)[: ghost.settings.steps + 1]
+        u = torch.stack([ghost.potential(at, e) for at in path])
+        slope = torch.stack([ghost.potential.gradient(at, e) for at in path])
+        drift = torch.stack([ghost.drift(at, e) for at in path])
+    first = torch.zeros_like(u[:1])
+    change.append(u - u[0])
+    descent.append(torch.cat([first, -(slope * slope).sum(-1)[:-1].cumsum(0) * ghost.settings.dt]))
+    work.append(torch.cat([first, (slope * drift).sum(-1)[:-1].cumsum(0) * ghost.settings.dt]))
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+parts = {"U since the start": change, "by the gradient": descent, "by the drift": work}
+for (label, part), style in zip(parts.items(), ("o-", "s--", "^:"), strict=True):
+    axes.plot(torch.cat(part, dim=1).mean(dim=1), style, label=label)
+axes.axhline(0, color="0.7", linewidth=0.8)
+axes.set(xlabel="step", ylabel="change of U")
+_ = axes.legend()
+higher = (torch.cat(change, dim=1)[-1] > 0).float().mean()
+print(f"{100 * higher:.0f} % of the paths end at a higher potential than they began at")
 
 # %% [markdown]
 # ## The path down

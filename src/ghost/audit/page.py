@@ -36,7 +36,7 @@ NO_POINTS = ("setting", "series", "module", "runs")  # estimators that take no s
 def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: Iterable[Path]) -> str:
     """The page as HTML, with the figures as PNG inside."""
     runs = {run.run_id: run for run in listed}
-    artefacts = opened(scale).artefacts
+    build = opened(scale)
     records = {run_id: run.record() for run_id, run in runs.items()}
     touched: dict[str, list[str]] = {run_id: [] for run_id in runs}
     for name, cell in cells.items():
@@ -47,9 +47,9 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
         "scale": scale,
         "cells": _cells(cells, runs, records),
         "runs": [run_list.listed(runs[run_id], record) for run_id, record in records.items()],
-        "tables": {artefact.id: page(artefact, cells) for artefact in artefacts if artefact.table},
+        "tables": {artefact.id: page(artefact, cells) for artefact in build.artefacts if artefact.table},
         "figures": {f"fig:{path.stem}": f"{PNG}{_base64(path.read_bytes())}" for path in sorted(figures)},
-        "absent": [artefact.id for artefact in artefacts if not artefact.step],
+        "absent": [artefact.id for artefact in build.artefacts if not artefact.step],
         "verdicts": VERDICTS,
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -63,7 +63,7 @@ def render(cells: dict[str, Cell], listed: Iterable[Run], scale: str, figures: I
         cells=data["cells"],
         runs=data["runs"],
         records=records,
-        not_run=run_list.not_run(runs.values()),
+        not_run=run_list.not_run(runs.values(), build.paper),
         touched=touched,
         anchor=anchor,
     )

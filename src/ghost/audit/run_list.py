@@ -13,7 +13,7 @@ from ghost.data.results import ARRAYS, read_table
 from ghost.errors import GhostError
 from ghost.files import confined
 from ghost.runs.records import UNITS, Run
-from ghost.study import EXPERIMENTS
+from ghost.study.declarations import Experiment
 
 Record = dict[str, Any]
 # Fields of a record that the script shows as they are. The page itself holds the rest of the record, once.
@@ -97,10 +97,10 @@ def thinned(curve: np.ndarray) -> list[float | None]:
     return [float(f"{value:.4g}") if np.isfinite(value) else None for value in kept]
 
 
-def not_run(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The runs of the article's size that this build lacks, by experiment."""
+def not_run(runs: Iterable[Run], wanted: Iterable[Experiment]) -> list[dict[str, Any]]:
+    """The runs that a build lacks, by experiment; `wanted` are its experiments at the article's size."""
     there = {(run.folder.name, run.seed) for run in runs}
-    missing = [(e, [seed for seed in e.seeds if (e.name, seed) not in there]) for e in EXPERIMENTS]
+    missing = [(e, [seed for seed in e.seeds if (e.name, seed) not in there]) for e in wanted]
     return [{"experiment": e.name, "step": e.step, "seeds": seeds, "n": len(seeds)} for e, seeds in missing if seeds]
 
 

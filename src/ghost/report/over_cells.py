@@ -34,8 +34,19 @@ def ratio_of(values: list[float]) -> tuple[float, ...]:
     return (values[0] / values[1],) if len(values) == 2 and values[1] else ()
 
 
+def at_most(values: list[float]) -> tuple[float, ...]:
+    """Whether the first meets the goal that the second sets: shown as met or missed."""
+    return (float(values[0] <= values[1]),) if len(values) == 2 else ()
+
+
+def at_least(values: list[float]) -> tuple[float, ...]:
+    """The same, where more is better."""
+    return (float(values[0] >= values[1]),) if len(values) == 2 else ()
+
+
+WORDS = {"at_most": ("missed", "met"), "at_least": ("missed", "met")}  # for 0 and 1
 OVER_CELLS: dict[str, Callable[[list[float]], tuple[float, ...]]] = {
-    function.__name__: function for function in (least_of, mean_of, range_of, ratio_of)
+    function.__name__: function for function in (least_of, mean_of, range_of, ratio_of, at_most, at_least)
 }
 
 
@@ -62,7 +73,7 @@ def _over(cell: dict[str, Any], known: Mapping[str, Cell]) -> dict[str, Any]:
     none = "undefined" if any(part["n"] for part in parts) else "not run"
     return {
         **{key: value for key, value in cell.items() if key not in ("name", "digits")},
-        "shown": " to ".join(format(value, cell["digits"]) for value in found) or none,
+        "shown": " to ".join(_shown(cell, value) for value in found) or none,
         "value": found[0] if found else None,
         "interval": None,
         "n": len(values),
@@ -72,3 +83,8 @@ def _over(cell: dict[str, Any], known: Mapping[str, Cell]) -> dict[str, Any]:
         "reduced": any(part["reduced"] for part in parts),
         "stand_ins": sorted({name for part in parts for name in part["stand_ins"]}),
     }
+
+
+def _shown(cell: Cell, value: float) -> str:
+    words = WORDS.get(cell["estimator"])
+    return words[int(value)] if words else format(value, cell["digits"])

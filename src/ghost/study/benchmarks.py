@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ghost.study.cells import over
 from ghost.study.declarations import Cell, Experiment, Tex, figure
 from ghost.study.tables import Column, Row, Text, tabulated
 
@@ -89,9 +90,12 @@ def _row(name: str, line: Line) -> Row:
     ratio, low, high = (Cell(f"{name}/{metric}", "benchmarks", metric, name, digits=line.digits) for metric in SHOWN)
     goal = Cell(f"{name}/goal", "benchmarks", "goal", name, digits=".3g")
     sign, seconds = "≥ " if line.larger_is_better else "≤ ", Tex(r"\,s", " s")
-    aimed: tuple[Cell | Text, ...] = (sign, goal) if line.goal else ("",)
+    ours = Cell(f"{name}/ours", "benchmarks", "ours", name, digits=".1f")
+    estimator = "at_least" if line.larger_is_better else "at_most"
+    met = over(estimator, (ours if line.of_ours else ratio, goal), name=f"{name}/met")
+    aimed: tuple[Cell | Text, ...] = (sign, goal, ", ", met) if line.goal else ("",)
     if line.of_ours:
-        aimed = (Cell(f"{name}/ours", "benchmarks", "ours", name, digits=".1f"), seconds, " ", sign, goal, seconds)
+        aimed = (ours, seconds, " ", sign, goal, seconds, ", ", met)
     return Row(name, (line.ours, line.against, ratio, (low, ", ", high), aimed))
 
 
