@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,14 +38,21 @@ def whole(libero_runs, tmp_path_factory):
 
 
 @pytest.fixture
-def start(libero_runs):
+def temporary():
+    """A folder with a short name: that of a socket has a limit."""
+    with tempfile.TemporaryDirectory(prefix="served-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def start(libero_runs, temporary):
     """Starts the step as a job does, with a server; ended at the end."""
     started = []
 
     def job(out, simulators):
         needs = ["--needs", str(libero_runs["features"]), str(libero_runs[NAME])]
         command = [sys.executable, "-m", "ghost.steps.rollout", "--experiment", text(), *needs, "--out", str(out)]
-        env = {**os.environ, SERVE: sys.executable, "OMP_NUM_THREADS": str(simulators)}
+        env = {**os.environ, SERVE: sys.executable, "TMPDIR": str(temporary), "OMP_NUM_THREADS": str(simulators)}
         started.append(subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True))
         return started[-1]
 
@@ -88,14 +96,14 @@ def gone(process):
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
-def test_a_server_gives_the_episodes_of_a_policy_in_the_process(whole, start, tmp_path):
+def test_a_server_gives_the_episodes_of_a_policy_in_the_process(whole, start, tmp_path, temporary):
     out = tmp_path / "manifest.json"
     job = start(out, 2)
     assert job.wait(300) == 0, job.stderr.read()
     (run,) = open_runs(out)
     assert run.files == whole.files
     assert run.run_id == whole.run_id
-    assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("ghost-serve-*/policy"))
+    assert not list(temporary.glob("ghost-serve-*"))
 
 
 def test_a_killed_server_fails_the_job_and_the_next_try_gives_the_same_episodes(whole, start, tmp_path):
@@ -131,12 +139,14 @@ def test_a_killed_simulator_fails_the_job_and_the_next_try_gives_the_same_episod
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_server_ends_with_its_job(number, start, tmp_path, libero_runs):
+def test_the_server_ends_with_its_job(number, start, tmp_path, temporary):
     job = start(tmp_path / "manifest.json", 2)
     server = until(lambda: children(job.pid, "ghost.serving.server"))[0]
+    until(lambda: list(temporary.glob("ghost-serve-*/policy")))
     os.kill(job.pid, number)
     job.wait(60)
     until(lambda: gone(server), 30)
+    assert not list(temporary.glob("ghost-serve-*/policy"))
 
 
 def test_what_is_finished_starts_no_server(whole, libero_runs, monkeypatch):

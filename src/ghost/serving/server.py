@@ -19,7 +19,7 @@ import sys
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -188,6 +188,10 @@ class Server:
             print(f"serving on {place}", file=sys.stderr, flush=True)
             await stop.wait()
             planning.cancel()
+        if beside and place.unix:  # a job that was killed cannot tidy up
+            place.unix.unlink(missing_ok=True)
+            with suppress(OSError):  # the job does it
+                place.unix.parent.rmdir()
 
 
 @dataclass(frozen=True)
