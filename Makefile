@@ -3,7 +3,7 @@
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
 # `make docs` builds the documentation as a site, site/html; a warning is an error.
 # `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
-# `make clean` removes what the pipeline made (not .venv, .venv-groot, .venv-docs).
+# `make clean` removes what the pipeline made (not the environments, .venv*).
 .PHONY: paper test test-cluster test-groot docs bench clean tex screens
 MAKEFLAGS += --no-print-directory -j2
 
@@ -18,7 +18,7 @@ paper: .venv/ready tex
 	@python -m ghost.report.tex && echo "report: paper/ghost.pdf, with paper/ghost_supplement.pdf" || echo "no PDF: there is no TeX here; $(TEX_HINT)"
 	@echo "audit:  data/laptop/audit.html"
 
-test: .venv/ready .venv-docs/ready tex screens
+test: .venv/ready .venv-docs/ready .venv-crate/ready tex screens
 	codespell
 	ruff check
 	ruff format --check
@@ -69,6 +69,12 @@ GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),gro
 .venv-docs/ready: docs/requirements.txt
 	@$(PYTHON) -m venv .venv-docs || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
 	@.venv-docs/bin/$(PIP_INSTALL) -r docs/requirements.txt
+	@touch $@
+
+# The validator of RO-Crates, which does not agree with our packages.
+.venv-crate/ready: workflow/envs/crate.lock
+	@$(PYTHON) -m venv .venv-crate || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
+	@.venv-crate/bin/$(PIP_INSTALL) --require-hashes -r $<
 	@touch $@
 
 # $(call apt,what,packages): install packages of Debian's, if we may.

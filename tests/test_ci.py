@@ -46,7 +46,7 @@ def test_the_hosted_jobs_run_every_part_and_keep_what_the_build_makes(root):
     assert any(".ci/run ${{ matrix.part }}" in step.get("run", "") for step in jobs["tests"]["steps"])
     (kept,) = [step["with"]["path"].split() for step in jobs["report"]["steps"] if "upload" in step.get("uses", "")]
     smoke = builds.load({"scale": "smoke"}, root)
-    assert kept == [str(smoke.pdf), str(smoke.data / "audit.html")]
+    assert kept == [*map(str, smoke.pdfs), str(smoke.data / "audit.html")]
 
 
 def test_the_workflows_call_what_is_there(root):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import json
 import re
 import shlex
 import shutil
@@ -94,6 +95,14 @@ def made(path: str) -> bool:
         "ghost_supplement.pdf",
         "generated",
     )
+
+
+def test_the_memory_that_it_asks_for_is_enough():
+    """By the records that prices come from: of two jobs at a time, the largest of a laptop build and the next."""
+    units = json.loads((ROOT / "data/bench/units.json").read_text())
+    peaks = sorted(unit["peak_memory_mb"] for unit in units if unit["build"] == "laptop" and not unit["on_gpu"])
+    (asked,) = re.findall(r"(\d+) GB of memory", TEXT["README.md"])
+    assert sum(peaks[-2:]) < int(asked) * 1000
 
 
 def test_its_make_targets_exist():

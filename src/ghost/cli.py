@@ -11,6 +11,7 @@ import tyro
 from ghost.errors import exit_on_error
 from ghost.project.commands import SHARING, Scale, open_build
 from ghost.project.place import from_root, version
+from ghost.project.planning import PLANNING
 from ghost.serving.commands import SERVING
 
 if TYPE_CHECKING:
@@ -231,29 +232,6 @@ def bundle(out: Path = Path("ghost_bundle.zip"), scale: Scale = "laptop") -> Non
     print(write_bundle(open_build(scale), out))
 
 
-def plan(
-    what: tyro.conf.Positional[str] = "paper",
-    scale: Scale = "laptop",
-    gpus: int = 8,
-    cores: int = 128,
-    keep: bool = False,
-) -> None:
-    """Estimate what a build costs: jobs, hours, what is already there, the critical path, the time on so many GPUs.
-
-    Args:
-        what: a figure or table such as fig:diagnostic, or `paper` for all.
-        gpus: how many GPUs the cluster gives you at once.
-        cores: how many cores.
-        keep: instead of a plan, keep what the build's records say about time and memory, in data/bench/units.json, from
-            which other builds are priced.
-    """
-    from ghost.project.plan import plan as plan_artefact
-    from ghost.project.prices import keep as keep_measurements
-
-    config = open_build(scale)
-    print(keep_measurements(config.data) if keep else plan_artefact(what, config, gpus=gpus, cores=cores))
-
-
 def export(manifest: tyro.conf.Positional[Path], out: Path, seed: int | None = None, samples: int = 1) -> None:
     """Write a trained decoder as one ONNX file, which runs without Python.
 
@@ -319,10 +297,10 @@ def film(
     print(film_episode(manifest, task, trial, seed, out))
 
 
-NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, plan, inspect, export, film)
+NAMED = (audit, claims, annotate, weave, ledger, lint, ready, seal, bundle, glance, inspect, export, film)
 COMMANDS: dict[str, Callable[..., Any]] = {
     "list": from_root(list_names),
-    **{each.__name__: from_root(each) for each in (*NAMED, *SERVING, *SHARING)},
+    **{each.__name__: from_root(each) for each in (*NAMED, *PLANNING, *SERVING, *SHARING)},
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from acting import look
 from ghost.benches import (
     Pair,
     Place,
@@ -20,6 +21,7 @@ from ghost.benches import (
     plain,
     read_pairs,
     rollouts,
+    serving,
     summaries,
     training,
     write_pairs,
@@ -28,6 +30,7 @@ from ghost.data.features import FeatureCache, Sizes
 from ghost.decoders import ghost, neural_ode
 from ghost.decoders.contract import Batch
 from ghost.errors import GhostError
+from ghost.libero.tasks import TASKS
 from ghost.report.over_cells import over_cells
 from ghost.steps import bench, read_bench
 from ghost.study import find_artefact
@@ -152,7 +155,8 @@ def test_torchdiffeq_integrates_the_same_ode():
 
 def test_the_share_is_of_flops_and_the_same_work_every_time(monkeypatch):
     monkeypatch.setattr(training, "interleaved", lambda name, ours, reference, repeats, warm_up=1: pairs(name, [3.0]))
-    found, alone = training.share("laptop")
+    found, alone, *waited = training.share("laptop")
+    assert {pair.name for pair in waited} == {"waiting/laptop"}
     assert alone == Pair("share/laptop/products", 0, found.ours, found.reference, "FLOP/s")
     assert found.unit == "FLOP/s"
     assert found.reference == 2 * 1024**3 / 2.0
@@ -225,3 +229,11 @@ def test_the_two_steppings_of_libero_agree_over_a_short_way(monkeypatch):
 
 def test_the_bench_of_the_cache_writes_one_that_opens(tmp_path):
     assert len(FeatureCache.open(cache.write(tmp_path / "noise", 1))) == 2**20 // cache.SAMPLE_BYTES
+
+
+def test_the_bench_of_the_server_plans_what_a_forward_plans():
+    torch.set_num_threads(1)
+    policy = serving.made(serving.ROWS)
+    (first, *_), told = serving.shared(policy, look(0, 0), TASKS[5].instruction), TASKS[5].instruction
+    expected = serving.forward(policy, look(0, 0), told).action[0].numpy()
+    assert np.array_equal(first.actions, expected.astype(np.float64))

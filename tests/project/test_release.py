@@ -12,7 +12,7 @@ import yaml
 from conftest import call
 from ghost.errors import GhostError
 from ghost.project.place import version
-from ghost.project.release import cited, release
+from ghost.project.release import cited, metadata, named, release
 from ghost.study.builds import load
 
 PDFS = ("ghost.pdf", "ghost_supplement.pdf")
@@ -29,10 +29,22 @@ def test_the_citation_keeps_its_text_and_gains_a_doi(root):
     assert cited(once, DOI, "2026-01-02") == once  # a second release replaces the first
 
 
+def test_people_and_groups_have_names():
+    assert named({"name": "A lab"}) == "A lab"
+    assert named({"given-names": "Ada", "family-names": "Lovelace"}) == "Lovelace, Ada"
+
+
 @pytest.mark.parametrize("doi", ["", "zenodo.1", "10.5281/zenodo 1", "https://doi.org/10.5281/zenodo.1"])
 def test_what_is_no_doi_is_one_line(tmp_path, doi):
     with pytest.raises(GhostError, match="is not a DOI"):
         release(load({"scale": "smoke"}), tmp_path / "out", doi)
+
+
+def test_a_citation_without_what_zenodo_asks_for_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "CITATION.cff").write_text("title: words\nauthors: [{name: me}]\n")
+    with pytest.raises(GhostError, match=r"CITATION\.cff"):
+        metadata(DOI, "2026-01-02", "")
 
 
 @pytest.mark.slow
@@ -55,6 +67,7 @@ def test_a_release_is_whole_and_the_same_each_time(project, tmp_path):
     assert said["doi"] == DOI
     assert said["license"] == "Apache-2.0"
     assert "GR00T N1.5 backbone" in said["notes"]  # the stand-ins
+    assert said["related_identifiers"][0]["identifier"] in (project / "README.md").read_text()
     assert said["creators"] == [{"name": "The Ghost pipeline contributors"}]
     with pytest.raises(AssertionError, match="is not empty"):
         call(project, *given, str(tmp_path / "one"))

@@ -20,6 +20,7 @@ from ghost.project.site import arguments, read_site
         ("grain: {seeds: 0}", "grain: seeds must be a whole number above 0, got 0"),
         ("jobs: many", "jobs must be a whole number above 0, got 'many'"),
         ("cpu: fast", "cpu: must be a list of keys: partition, qos, constraint, arguments"),
+        ("gpu: {tflops: fast}", "gpu: tflops must be a number, got 'fast'"),
         ("account: 7", "account must be a text, got 7"),
     ],
 )

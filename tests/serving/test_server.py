@@ -122,7 +122,11 @@ def test_a_simulator_that_is_killed_disturbs_nobody(address, policy):
     assert unharmed(address, policy)
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x80", "text", b"\xc1" * 100, pack(Message(ACTION, {}))[:-3]])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"\x80", "text", b"\xc1" * 100, pack(Message(ACTION, {}))[:-3]],
+    ids=["empty", "empty map", "text", "never used", "cut off"],
+)
 def test_what_is_not_a_message_ends_its_own_connection_alone(sent, address, policy):
     with plain(address) as connection:
         connection.send(sent)

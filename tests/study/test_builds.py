@@ -369,3 +369,35 @@ def test_a_broken_scale_file_is_named(root, tmp_path):
     (tmp_path / "config/laptop.yaml").write_text(yaml.safe_dump(["a"]))
     with pytest.raises(GhostError, match="must be an object, got"):
         config.load({}, tmp_path)
+
+
+def test_a_protocol_sets_all_rollouts_and_a_named_setting_is_stronger(root):
+    asked = {"scale": "paper", "libero_protocol": "nvidia", "experiments": {"libero_mlp_rollout": {"trials": 7}}}
+    loaded = config.load(asked, root)
+    plain, ensemble = (
+        loaded.experiment(f"libero_ghost_pg_{name}").settings for name in ("rollout", "ensemble_rollout")
+    )
+    assert (plain["max_steps"], plain["execute"], plain["trials"], plain["env_seed"]) == (1000, 1, 5, 0)
+    assert (ensemble["max_steps"], "env_seed" in ensemble) == (1000, False)
+    assert loaded.experiment("libero_mlp_rollout").settings["trials"] == 7
+    as_published = config.load({"scale": "paper", "libero_protocol": "article"}, root)
+    assert all(not as_published.declaration(e.name)["reduced"] for e in EXPERIMENTS)
+    with pytest.raises(GhostError, match="libero_protocol"):
+        config.load({"libero_protocol": "openvla"}, root)
+
+
+def test_a_rollout_with_groot_has_a_server_and_its_simulators_in_one_job_with_a_gpu(root):
+    from ghost.study.parts import uses_gpu
+
+    loaded = config.load({"scale": "groot", "workers": 8}, root)
+    for name in ("libero_mlp_rollout", "libero_dit_rollout"):
+        assert loaded.served(name)
+        assert not loaded.in_groot(name)
+        assert uses_gpu(loaded, name)
+        assert loaded.threads(name) == 8
+        assert loaded.environment(name)["GHOST_SERVE"] == ".venv-groot/bin/python"
+        assert loaded.experiment(name).settings["rows"] == 8
+        assert not {"rows", "backbone"} & loaded.declaration(name)["reduced"].keys()
+    plain = config.load({"scale": "paper"}, root)
+    assert not uses_gpu(plain, "libero_mlp_rollout")
+    assert plain.environment("libero_mlp_rollout") == {}

@@ -5,6 +5,8 @@ shuffled       the same samples in random order
 open           opening 512 MB against opening 64 MB
 first_read     opening 512 MB and reading all of it once, which verifies every shard's sha256, against hashing the same
                bytes with hashlib alone
+training       samples a second that Ghost trains on at the paper's widths, with memory for a quarter of the cache,
+               against all in memory
 bounded        memory that a process takes (without the mapped pages, which the system takes back) after reading
                10 GB, against after 1 GB
 """
@@ -19,13 +21,17 @@ import numpy as np
 from ghost.benches import Pair, Place, interleaved, resident_mb
 from ghost.data.features import INDEX, SMALL, TOKENS, Encoded, FeatureCache, Sizes, shard_lengths, write_shard
 from ghost.data.results import Outcome
+from ghost.data.samples import Samples
+from ghost.decoders import ghost
 from ghost.files import link, write_json
 from ghost.runs.driver import Plan, Unit, execute
 from ghost.runs.records import MANIFEST
+from ghost.training.loop import Fit, Training, be_deterministic
 
 MODULE = "ghost.benches.cache"
 SIZES = Sizes(64, 2048, 64, 17, 32)
 PER_SHARD, AT_A_TIME = 256, 256
+BATCH, IN_EPISODE = 32, 16
 SAMPLE_BYTES = 2 * SIZES.tokens * SIZES.d_token  # 256 KB
 REPEATS = 7
 SMALL_MB, LARGE_MB, FIRST_MB, HUGE_MB = 64, 512, 1024, 10_240
@@ -54,8 +60,22 @@ def measure(place: Place) -> list[Pair]:
         *interleaved("shuffled", lambda: read(order), lambda: copy(cache), REPEATS),
         *interleaved("open", lambda: FeatureCache.open(large), lambda: FeatureCache.open(small), REPEATS),
         *interleaved("first_read", lambda: copy(FeatureCache.open(large)), hash_all, REPEATS),
+        *training(FeatureCache.open(small)),
         bounded(cache),
     ]
+
+
+def training(cache: FeatureCache) -> list[Pair]:
+    """An epoch from the disk, against one from memory."""
+    be_deterministic()
+    everything = np.arange(len(cache))
+    little = len(cache) * SAMPLE_BYTES // 4
+    fits = [
+        Fit(ghost, ghost.Settings(), Training(1, BATCH, 1e-3), samples, 0, Path("unused"))
+        for samples in (Samples(cache, everything, memory_bytes=little), Samples(cache, everything))
+    ]
+    taken = interleaved("training", fits[0].epoch, fits[1].epoch, REPEATS)
+    return [Pair(p.name, p.repeat, len(cache) / p.ours, len(cache) / p.reference, "samples/s") for p in taken]
 
 
 def write(folder: Path, megabytes: int) -> Path:
@@ -76,6 +96,7 @@ def write(folder: Path, megabytes: int) -> Path:
         arrays = {name: np.zeros(samples, np.int64) for name in SMALL}
         arrays |= {"state": np.zeros((samples, SIZES.d_state), np.float32)}
         arrays |= {"action": np.zeros((samples, SIZES.horizon, SIZES.d_action), np.float32)}
+        arrays |= {"episode": np.arange(samples) // IN_EPISODE}
         arrays |= {"action_mask": np.ones(SIZES.d_action, np.uint8)}
         arrays |= {f"split/sample/{part}": np.arange(samples) for part in ("train", "test")}
         return Outcome([], arrays, (INDEX, *names))

@@ -4,6 +4,7 @@ share/<widths>    matrix FLOP/s of an update of Ghost over those of a large matr
                   counts the FLOPs from the shapes of all operations, forward and backward.
 share/laptop/products   the same for the matrix products of such an update alone, one after the other: the limit if
                   everything else cost nothing
+waiting/<widths>  an update, against one after which the loss and the count of updates are looked at, as before
 seeds             one job that trains five seeds, against one process per seed of `ghost.benches.plain` (autograd and
                   torch.optim.Adam), imports and reading included, on one core
 seeds/loss        the last losses of the two, which must agree
@@ -62,10 +63,17 @@ def share(widths: str) -> list[Pair]:
     def large() -> None:
         a @ b
 
+    def waiting() -> None:
+        for _ in range(UPDATES):
+            fit.step(batch, weights)["loss"].item()
+            fit.steps[0].item()
+
+    waited = interleaved(f"waiting/{widths}", updates, waiting, REPEATS)
     taken = interleaved(f"share/{widths}", updates, large, REPEATS, warm_up=2)
     if widths == "laptop":
         taken += interleaved("share/laptop/products", products(lambda: fit.step(batch, weights)), large, REPEATS)
-    return [Pair(p.name, p.repeat, flops / p.ours, 2 * MATRIX**3 / p.reference, "FLOP/s") for p in taken]
+    rates = [Pair(p.name, p.repeat, flops / p.ours, 2 * MATRIX**3 / p.reference, "FLOP/s") for p in taken]
+    return [*rates, *waited]
 
 
 def products(update: Callable[[], object]) -> Callable[[], None]:

@@ -106,6 +106,7 @@ class Notes:
         lines.append(" & ".join([r"\hline total", "", *map(str, totals)]) + r"\\\end{tabular}\par\medskip")
         said = stamp(self.cells, self.scale) if self.cells else "There are no cells of this build yet"
         lines.append(rf"{escape(said)}.\par" if said else "")
+        lines.append(r"\footnotesize")  # the lists are long, and one page should do
         wrong = [v for v in self.verdicts if v.verdict == "inconsistent"]
         lines += _part("Inconsistencies", [f"{self._linked(v)} {_text(v.published)}: {_text(v.reason)}" for v in wrong])
         lines += _part("Missing here", [_text(line) for line in missing])

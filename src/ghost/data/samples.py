@@ -27,7 +27,14 @@ class Samples:
     """
 
     def __init__(
-        self, cache: FeatureCache, indices: np.ndarray, device: str = "cpu", *, window: int = 1, gap: int = 1
+        self,
+        cache: FeatureCache,
+        indices: np.ndarray,
+        device: str = "cpu",
+        *,
+        window: int = 1,
+        gap: int = 1,
+        memory_bytes: int | None = None,  # allowed for tokens; MEMORY_BYTES if left out
     ) -> None:
         self.cache, self.indices, self.device = cache, indices, device
         self.sizes = Sizes(**asdict(cache.sizes))
@@ -43,14 +50,15 @@ class Samples:
         self.tokens: Tensor | None = None  # [n, t, d]
         self.pools: Pools | None = None
         self.stored = t, d = cache.stored()
-        if len(indices) * t * d * 4 <= MEMORY_BYTES:
+        allowed = MEMORY_BYTES if memory_bytes is None else memory_bytes
+        if len(indices) * t * d * 4 <= allowed:
             self.tokens = torch.empty(len(indices), t, d, device=device)
             for start in range(0, len(indices), CHUNK):
                 self.tokens[start : start + CHUNK] = torch.from_numpy(
                     self._read(np.arange(start, min(start + CHUNK, len(self))))
                 )
         else:
-            self.pools = Pools(self.episode, self.earlier, MEMORY_BYTES // (t * d * HALF_BYTES), self._read)
+            self.pools = Pools(self.episode, self.earlier, allowed // (t * d * HALF_BYTES), self._read)
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -1,15 +1,18 @@
 """`ghost plan fig:diagnostic`: the jobs before a build, their cost, which are done already, and how long it takes.
 
 Snakemake itself says which jobs there are and which would run, as with `--profile slurm` and the site's grain. A job
-costs its units, at what a unit took where it was measured (`ghost.project.prices`). What was never measured may take up
-to the profile's time limit. A job that only gathers, or that runs where Snakemake runs, costs its start.
+costs its units, at what a unit took where it was measured or rehearsed (`ghost.project.prices`). A training that was
+rehearsed on a CPU and shall run on a GPU is estimated: its arithmetic is faster by as much as the site's GPU is in
+products of matrices. Other seconds of a CPU are an upper bound for a GPU. What was never measured may take up to the
+profile's time limit. A job that only gathers, or that runs where Snakemake runs, costs its start.
 """
 
 import contextlib
 import io
 import logging
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from math import ceil
 from typing import Any
@@ -18,11 +21,12 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.project.dvc import files
 from ghost.project.prices import Prices
 from ghost.project.schedule import Task, longest_chain, makespan
+from ghost.project.site import read_site
 from ghost.study.builds import Config
 from ghost.study.parts import Grain, Part, check_grain, parts_of, units_of
 
 START_S = 7.0  # until a trivial job is done: Slurm starts a Snakemake, which starts a Python
-LIMIT, LIGHT = "time limit", "light"
+LIMIT, LIGHT, REHEARSED = "time limit", "light", "rehearsed"
 PARALLEL = ("episodes", "attempts")  # units that share the cores of a job
 
 
@@ -53,30 +57,50 @@ class Job:
 class Cost:
     wall_s: float
     source: str  # where the number comes from
+    low_s: float = 0.0  # with the lowest and the highest of the measurements behind it
+    high_s: float = 0.0
+    at_most: bool = False  # an upper bound
 
 
 def plan(identity: str, config: Config, *, gpus: int = 8, cores: int = 128) -> str:
-    """The jobs and their cost, to be read before `snakemake` is started for a figure, a table or the `paper`."""
+    """The jobs and their cost, before `snakemake` is started for an artefact, an experiment or the `paper`."""
     jobs, grain = read_jobs(targets(identity, config), {**config.overrides, "scale": config.scale})
     rest = [job for job in jobs if not job.is_done]
     costs = price_all(rest, config, grain)
+    prices = Prices(config)
     counts = f"{len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"
     return "\n".join(
         [
             f"{identity} at {config.scale} scale: {counts}",
             *lines(jobs, costs),
-            *memory(rest, config),
+            *memory(rest, prices),
+            *limits(rest, costs),
+            *disk(config, prices),
             *totals(rest, costs, gpus=gpus, cores=cores),
         ]
     )
 
 
+def pilot(config: Config, experiment: str, *, slurm: bool) -> tuple[str, list[str]]:
+    """The cost of one experiment with all that it needs, and the command that makes it."""
+    if experiment not in [each.name for each in config.experiments]:
+        hint = did_you_mean(experiment, [each.name for each in config.experiments])
+        raise GhostError(f"no experiment {experiment!r}{hint}")
+    profile = ["--profile", "slurm"] if slurm else []
+    command = [*profile, *targets(experiment, config), "--config", f"scale={config.scale}"]
+    said = plan(experiment, config, gpus=1, cores=8)
+    return f"{said}\n\nsnakemake {' '.join(command)}", [sys.executable, "-m", "snakemake", *command]
+
+
 def targets(identity: str, config: Config) -> list[str]:
     if identity == "paper":
         return ["all"]
-    known = {artefact.id: artefact for artefact in config.artefacts}
+    known, names = {artefact.id: artefact for artefact in config.artefacts}, [each.name for each in config.experiments]
+    if identity in names:
+        return [str(config.manifest(identity))]
     if identity not in known:
-        raise GhostError(f"no figure or table {identity!r}{did_you_mean(identity, [*known, 'paper'])}")
+        hint = did_you_mean(identity, [*known, *names, "paper"])
+        raise GhostError(f"no figure, table or experiment {identity!r}{hint}")
     if not known[identity].step:
         raise GhostError(f"{identity} is declared, but nothing builds it yet")
     return [*files(known[identity], config), str(config.data / "cells" / f"{known[identity].stage}.jsonl")]
@@ -140,36 +164,47 @@ def before(jobs: list[Job]) -> dict[Job, list[Job]]:
 
 
 def price_all(jobs: list[Job], config: Config, grain: Grain) -> dict[Job, Cost]:
+    tflops = float(read_site()["gpu"]["tflops"])
     prices, of_rule = Prices(config), {experiment.name: experiment.step for experiment in config.experiments}
     parts = {name: {part.name: part for part in parts_of(config, name, grain)} for name in of_rule}
     costs = {}
     for job in jobs:
         name = job.wildcards[0] if job.wildcards else ""
         if job.is_light or of_rule.get(name) != job.rule.removesuffix("_part"):
-            costs[job] = Cost(0.0, LIGHT) if job.is_light else Cost(job.limit_s, LIMIT)
+            limit = Cost(job.limit_s, LIMIT, job.limit_s, job.limit_s, at_most=True)
+            costs[job] = Cost(0.0, LIGHT) if job.is_light else limit
         elif job.rule == of_rule[name] and len(parts[name]) > 1:
-            costs[job] = Cost(START_S, LIGHT)
+            costs[job] = Cost(START_S, LIGHT, START_S, START_S)
         else:
             whole = next(iter(parts[name].values()))
-            costs[job] = cost(
-                job, whole if job.rule == of_rule[name] else parts[name][job.wildcards[1]], config, prices
-            )
+            part = whole if job.rule == of_rule[name] else parts[name][job.wildcards[1]]
+            costs[job] = cost(job, part, config, prices, tflops)
     return costs
 
 
-def cost(job: Job, part: Part, config: Config, prices: Prices) -> Cost:
+def cost(job: Job, part: Part, config: Config, prices: Prices, tflops: float = 0.0) -> Cost:
     """A part's units, at the price of each; on the cores of the job where they share them.
 
-    A core of a CPU says little about a GPU: where it takes longer than the profile grants, the limit is the bound.
+    `tflops` is the rate of the site's GPU, for trainings that were rehearsed on a CPU. Units that were never rehearsed
+    and take longer on a CPU than the profile grants a GPU say little: the limit is the bound.
     """
     noun, _ = units_of(config, job.wildcards[0])
     found = prices.price(job.wildcards[0])
+    limit = Cost(job.limit_s, LIMIT, job.limit_s, job.limit_s, at_most=True)
     if found is None:
-        return Cost(job.limit_s, LIMIT)
+        return limit
     units = ceil(part.units / job.cpus) if noun in PARALLEL else part.units
-    wall_s = START_S + units * found.unit_s
-    slower = job.gpus and not found.on_gpu and wall_s > job.limit_s
-    return Cost(job.limit_s, LIMIT) if slower else Cost(wall_s, found.source)
+    unit_s, source, at_most, row = found.unit_s, found.source, False, found.rehearsed
+    if job.gpus and not found.on_gpu:
+        at_most = not (row and row.flops and tflops)
+        source = f"{source}; a GPU takes less" if at_most else f"{source}, for a GPU of {tflops:g} TFLOP/s"
+        if row is not None and not at_most:
+            unit_s = row.start_s + row.on_a_gpu_s(tflops)
+            source = f"{source} ({found.unit_s * units / 3600:.1f} h on the CPU)"
+        if row is None and START_S + units * unit_s > job.limit_s:
+            return limit
+    seconds = [START_S + units * unit_s * share for share in (1.0, found.low, found.high)]
+    return Cost(seconds[0], source, seconds[1], seconds[2], at_most)
 
 
 def lines(jobs: list[Job], costs: Mapping[Job, Cost]) -> list[str]:
@@ -194,15 +229,17 @@ def price(job: Job, cost: Cost) -> str:
     if cost.source == LIGHT:
         return LIGHT
     gpus = f" and {job.gpus} GPU{'s' if job.gpus > 1 else ''}" if job.gpus else ""
-    bound = "at most " if cost.source == LIMIT else ""
+    bound = "at most " if cost.at_most else ""
     shown = f"{bound}{cost.wall_s / 3600:.3f} h on {job.cpus} CPU{'s' if job.cpus > 1 else ''}{gpus}"
     return f"{shown}; {cost.source}"
 
 
-def memory(jobs: list[Job], config: Config) -> list[str]:
-    """What each rule asks for beside the largest peak that was measured, in whatever build."""
+def memory(jobs: list[Job], prices: Prices) -> list[str]:
+    """What each rule asks for beside the largest peak that was measured or rehearsed, in whatever build."""
     peaks: dict[str, tuple[float, str]] = {}
-    for measured in (each for found in Prices(config).known.values() for each in found):
+    for row in prices.rehearsed.values():
+        peaks[row.step] = max(peaks.get(row.step, (0.0, "")), (row.host_mb, f"{row.experiment} in its rehearsal"))
+    for measured in (each for found in prices.known.values() for each in found):
         peak = (measured.peak_memory_mb, f"{measured.experiment} in {measured.build}")
         peaks[measured.step] = max(peaks.get(measured.step, (0.0, "")), peak)
     asked = {job.rule.removesuffix("_part"): 0 for job in jobs if not job.is_light}
@@ -211,27 +248,61 @@ def memory(jobs: list[Job], config: Config) -> list[str]:
             asked[job.rule.removesuffix("_part")] = max(asked[job.rule.removesuffix("_part")], job.memory_mb)
     return [
         f"memory of {step}: asks for {mb} MB; the largest peak so far is {peaks[step][0]:.0f} MB, {peaks[step][1]}"
+        + ("; TOO SMALL" if peaks[step][0] > mb else "")
         for step, mb in sorted(asked.items())
         if step in peaks
     ]
 
 
+def limits(jobs: list[Job], costs: Mapping[Job, Cost]) -> list[str]:
+    """The time limits of the profile that are too small for what is expected; a job that reaches one is tried again."""
+    short: dict[str, Job] = {}
+    for job in jobs:
+        longest = short.get(job.rule)
+        if costs[job].wall_s > job.limit_s > 0 and (longest is None or costs[job].wall_s > costs[longest].wall_s):
+            short[job.rule] = job
+    return [
+        f"limit of {rule}: {job.limit_s / 3600:.1f} h; {job.name} takes {costs[job].wall_s / 3600:.1f} h; TOO SMALL"
+        for rule, job in sorted(short.items())
+    ]
+
+
+def disk(config: Config, prices: Prices) -> list[str]:
+    """What the runs of all experiments take that were rehearsed."""
+    rows = prices.rehearsed
+    taken = {name: row.unit_bytes * units_of(config, name)[1] * _runs(config, name) for name, row in rows.items()}
+    largest = sorted(taken, key=lambda name: -taken[name])[:3]
+    shown = ", ".join(f"{name} {taken[name] / 1e9:.1f} GB" for name in largest)
+    return [f"disk, as rehearsed: {sum(taken.values()) / 1e9:.1f} GB; the largest are {shown}"] if rows else []
+
+
+def _runs(config: Config, name: str) -> int:
+    return len(config.experiment(name).seeds)
+
+
 def totals(jobs: list[Job], costs: Mapping[Job, Cost], *, gpus: int, cores: int) -> list[str]:
     cpu_h = sum(costs[job].wall_s * job.cpus for job in jobs) / 3600
     gpu_h = sum(costs[job].wall_s * job.gpus for job in jobs) / 3600
-    bound = ", at most" if any(found.source == LIMIT for found in costs.values()) else ""
-    limits = sum(costs[job].source == LIMIT for job in jobs)
-    paid = sum(costs[job].source not in (LIMIT, LIGHT) for job in jobs)
-    light = len(jobs) - limits - paid
+    bound = ", at most" if any(found.at_most for found in costs.values()) else ""
+    limited = sum(costs[job].source == LIMIT for job in jobs)
+    rehearsed = sum(costs[job].source.startswith(REHEARSED) for job in jobs)
+    paid = sum(costs[job].source not in (LIMIT, LIGHT) for job in jobs) - rehearsed
+    light = len(jobs) - limited - paid - rehearsed
+    counts = f"{rehearsed} jobs by rehearsals, {paid} by measured units, {limited} by the profile's time limit"
     made = [
-        f"prices: {paid} jobs by measured units, {limits} by the profile's time limit, {light} light",
+        f"prices: {counts}, {light} light",
         f"to pay{bound}: {cpu_h:.3f} CPU hours, {gpu_h:.3f} GPU hours",
     ]
     if jobs:
         after = before(jobs)
         tasks = {job: Task(costs[job].wall_s, job.cpus, job.gpus, after[job]) for job in jobs}
         chain, seconds = longest_chain(tasks)
-        made.append(f"critical path{bound}: {' -> '.join(job.name for job in chain)}, {seconds / 3600:.3f} h")
         took = makespan(tasks, cores=cores, gpus=gpus)
+        if any(cost.high_s > cost.low_s for cost in costs.values()):
+            ends = [[costs[job].low_s for job in jobs], [costs[job].high_s for job in jobs]]
+            both = [{job: replace(tasks[job], seconds=s) for job, s in zip(jobs, end, strict=True)} for end in ends]
+            low, high = (makespan(end, cores=cores, gpus=gpus) / 3600 for end in both)
+            made.append(f"with the lowest and the highest that was measured: {low:.3f} h and {high:.3f} h")
+        made.append(f"critical path{bound}: {' -> '.join(job.name for job in chain)}, {seconds / 3600:.3f} h")
         made.append(f"on {gpus} GPUs and {cores} cores{bound}: {took / 3600:.3f} h")
     return made

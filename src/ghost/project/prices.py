@@ -1,4 +1,6 @@
-"""What a unit of work takes, from measurements: of this build, or of another one and of data/bench/units.json.
+"""What a unit of work takes, from measurements: of this build, of its rehearsal, or of other builds.
+
+The build's own runs come first, then `ghost rehearse`, then other builds and data/bench/units.json.
 
 A measurement of another build counts if its settings, and those of everything that it rests on, differ in amounts
 only: epochs, rounds, episodes, samples. Time is proportional to these, and the price is scaled. If only what it rests
@@ -19,6 +21,7 @@ from typing import Any
 
 from ghost.errors import GhostError
 from ghost.files import canonical, read_json, write_text
+from ghost.project.rehearsed import Rehearsed, read_rehearsals
 from ghost.runs.records import UNITS, open_runs
 from ghost.study.builds import Config
 from ghost.study.parts import NOUNS, SEEDS, units_of
@@ -72,6 +75,9 @@ class Price:
     unit_s: float
     source: str  # where the number comes from, in words
     on_gpu: bool = False  # it was measured on one
+    low: float = 1.0  # the lowest and the highest measurement, as shares of the mean
+    high: float = 1.0
+    rehearsed: Rehearsed | None = None
 
 
 @dataclass(frozen=True)
@@ -87,15 +93,26 @@ class Prices:
         found: dict[str, list[Measurement]] = {}
         builds = sorted((path.parent for path in self.root.glob("data/*/runs")), key=lambda b: b != self.config.data)
         listed = [each for build in builds for each in measurements(build)]
-        kept = read_json(self.root / BENCH, [dict]) if (self.root / BENCH).is_file() else []
-        known = sorted((Measurement(**each) for each in kept), key=lambda each: -each.unit_s)  # the longest first
-        for measured in (*listed, *known):
+        for measured in (*listed, *self.kept):
             found.setdefault(measured.experiment, []).append(measured)
         return found
+
+    @cached_property
+    def kept(self) -> list[Measurement]:
+        """Those of data/bench/units.json, the longest first."""
+        kept = read_json(self.root / BENCH, [dict]) if (self.root / BENCH).is_file() else []
+        return sorted((Measurement(**each) for each in kept), key=lambda each: -each.unit_s)
+
+    @cached_property
+    def rehearsed(self) -> dict[str, Rehearsed]:
+        return read_rehearsals(self.config, self.root)
 
     def price(self, name: str) -> Price | None:
         """What a unit of an experiment takes; None where nothing comparable was measured."""
         noun, _ = units_of(self.config, name)
+        own = [each for each in self.known.get(name, ()) if each.build == self.config.scale and each not in self.kept]
+        if not any(self.ratio(name, each) for each in own) and (row := self.rehearsed.get(name)) is not None:
+            return _of_rehearsal(row)
         known = [measured for measured in self.known.get(name, ()) if measured.unit == noun]
         for strict, warning in ((True, ""), (False, OTHER_INPUTS)):
             ratios = [(measured, self.ratio(name, measured, strict=strict)) for measured in known]
@@ -151,7 +168,7 @@ def measurements(build: Path) -> Iterator[Measurement]:
         except GhostError:  # damaged: `ghost audit --verify` says so
             continue
         record = records[0][1]
-        times = [time for run, _ in records for time in _unit_times(build, record["step"], manifest.parent, run.seed)]
+        times = [time for run, _ in records for time in unit_times(build, record["step"], manifest.parent, run.seed)]
         yield Measurement(
             record["experiment"],
             record["step"],
@@ -192,6 +209,12 @@ def _scaled(found: Sequence[tuple[Measurement, float]]) -> tuple[float, str]:
     return measured.unit_s * ratio, f", times {ratio:.3g} for its size"
 
 
+def _of_rehearsal(row: Rehearsed) -> Price:
+    low, mean, high = row.each_s
+    shares = (low / mean, high / mean) if mean else (1.0, 1.0)
+    return Price(row.start_s + row.unit_s, f"rehearsed on {row.device}", row.on_gpu, *shares, row)
+
+
 def _key(entry: Mapping[str, Any]) -> tuple[str, str]:
     return entry["experiment"], canonical([entry["build"], entry["settings"], entry["reduced"]])
 
@@ -201,7 +224,7 @@ def _time(entry: Mapping[str, Any]) -> float:
     return float(entry["wall_s"] if entry.get("gpus") else min(entry["wall_s"], entry["cpu_s"]))
 
 
-def _unit_times(build: Path, step: str, folder: Path, seed: int) -> list[float]:
+def unit_times(build: Path, step: str, folder: Path, seed: int) -> list[float]:
     """Of the units of a run: a kept unit knows the processor's time, the list in the run's folder the clock's."""
     path = folder / f"seed{seed}" / UNITS
     if not path.is_file():

@@ -23,7 +23,10 @@ from ghost.study.builds import Config
 
 CITATION = Path("CITATION.cff")
 DOI = re.compile(r"10\.\d{4,9}/[-._;()/:a-zA-Z0-9]+")
-CITED = {"title": str, "abstract": str, "license": str, "version": str, "keywords": [str], "authors": [dict]}
+CITED = {
+    **dict.fromkeys(("title", "abstract", "license"), str),
+    **{"keywords": [str], "authors": [dict], "references": [{"title": str, "url": str, "authors": [dict]}]},
+}
 
 
 def release(config: Config, out: Path, doi: str) -> str:
@@ -63,11 +66,11 @@ def metadata(doi: str, date: str, caution: str) -> dict[str, Any]:
     """What Zenodo asks for, from CITATION.cff."""
     citation = read_yaml(CITATION, CITED)
     article = citation["references"][0]
-    authors = ", ".join(f"{author['given-names']} {author['family-names']}" for author in article["authors"])
+    authors = "; ".join(map(named, article["authors"]))
     return {
         "upload_type": "software",
         "title": citation["title"],
-        "creators": [{"name": author["name"]} for author in citation["authors"]],
+        "creators": [{"name": named(author)} for author in citation["authors"]],
         "description": citation["abstract"].strip(),
         "notes": caution,
         "version": version(),
@@ -76,8 +79,15 @@ def metadata(doi: str, date: str, caution: str) -> dict[str, Any]:
         "access_right": "open",
         "license": citation["license"],
         "keywords": citation["keywords"],
-        "references": [f"{authors}. {article['title']}."],
+        "references": [f"{authors}. {article['title']}. {article['url']}"],
+        "related_identifiers": [{"identifier": article["url"], "relation": "isSupplementTo"}],
     }
+
+
+def named(author: dict[str, Any]) -> str:
+    """As Zenodo has names: a group's, or the family name first."""
+    names = [author.get(key) for key in ("name", "family-names", "given-names")]
+    return ", ".join(str(name) for name in names if name)
 
 
 def git(*arguments: str) -> bytes:

@@ -22,7 +22,7 @@ COUNT = range(1, 1_000_001)
 PARTITION = {"partition": str, "qos": str, "constraint": str, "arguments": str}
 FORMS: Mapping[str, Any] = {
     "cpu": PARTITION,
-    "gpu": {**PARTITION, "type": str},
+    "gpu": {**PARTITION, "type": str, "tflops": float},
     **dict.fromkeys(("account", "setup", "scratch"), str),
     **dict.fromkeys(("node_mb", "longest_minutes", "jobs", "poll_seconds"), COUNT),
     "grain": dict.fromkeys(GRAIN, COUNT),
@@ -57,7 +57,7 @@ def _check(given: Any, forms: Mapping[str, Any], where: str) -> None:
         if isinstance(forms[key], dict):
             _check(value, forms[key], f"{where}: {key}")
         elif not has_form(value, forms[key]):
-            what = "a text" if forms[key] is str else "a whole number above 0"
+            what = {str: "a text", float: "a number"}.get(forms[key], "a whole number above 0")
             raise GhostError(f"{where}: {key} must be {what}, got {shortened(repr(value))}")
 
 

@@ -207,6 +207,8 @@ def setting(cell: Cell, runs: list[Run]) -> Estimate:
     found = settings[cell["metric"]]
     if isinstance(found, list):
         return Estimate(", ".join(format(item, cell["digits"]) for item in found), None, len(found))
+    if isinstance(found, str):
+        return Estimate(found, None, len(runs))
     return Estimate(format(found, cell["digits"]), float(found), len(runs))
 
 

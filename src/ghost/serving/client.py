@@ -6,6 +6,7 @@ recorded, and the next try of the job plays it again.
 
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -42,16 +43,17 @@ class Client:
         """Connect. `runs` are those of the policy that is meant (`protocol.identity`)."""
         self.senses, self.seq, self.answer_s = senses, 0, answer_s
         self.address = re.sub("//[^/]*@", "//", address)  # as errors show it: without a token
+        self.open = ExitStack()
         options: dict[str, Any] = {"max_size": LIMIT_BYTES, "compression": None, "ping_interval": None}
         options |= {"open_timeout": OPEN_S}
         try:
             if address.startswith(UNIX):
-                opened = unix_connect(address.removeprefix(UNIX), "ws://localhost/", **options)
+                opening = unix_connect(address.removeprefix(UNIX), "ws://localhost/", **options)
             else:
-                opened = connect(address, **options)
+                opening = connect(address, **options)
+            self.connection: ClientConnection = self.open.enter_context(opening)
         except (OSError, InvalidHandshake, InvalidURI) as error:
             raise GhostError(f"no policy server at {self.address}: {one_line(str(error))}") from None
-        self.connection: ClientConnection = opened
         hello = self._ask(HELLO, {"harness_version": HARNESS, "protocol_version": VERSION}, HELLO)
         if hello.get("ghost") != runs:
             self.close()
@@ -70,7 +72,7 @@ class Client:
         return Planned(actions.astype(np.float64), answer["phase"])
 
     def close(self) -> None:
-        self.connection.close()
+        self.open.close()
 
     def _ask(self, kind: str, payload: dict[str, Any], wanted: str) -> dict[str, Any]:
         seq = self._send(kind, payload)

@@ -32,7 +32,9 @@ def finetune(job: Job) -> Plan:
     """Fine-tune the action head of GR00T N1.5."""
     if FineTunedHead.made(job.only_run(0)):
         (flow,) = job.read(Flow)
-        return Plan(lambda unit: with_steps(job.only_run(0), flow.euler_steps, unit.folder), lock=lock())
+        tuned = job.only_run(0)
+        facts = tuned.record()["facts"]  # which weights they were
+        return Plan(lambda unit: with_steps(tuned, flow.euler_steps, unit.folder), facts=facts, lock=lock())
     (settings,) = job.read(FineTuning)
     source = find_files(settings.checkpoint, settings.revision, "checkpoint")
     processor = source / EAGLE

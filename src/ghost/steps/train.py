@@ -6,7 +6,7 @@ teacher, whose first run acts on the training samples once, before the training.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -28,19 +28,21 @@ def train(job: Job) -> Plan:
     if len(job.needs) != 1 + (training.distillation > 0):
         raise GhostError(f"{job.name}: needs a feature cache, and a teacher for distillation; got {len(job.needs)}")
 
-    @cache
-    def samples() -> Samples:
-        be_deterministic()
-        cached = FeatureCache.of(job.only_run(0))
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        chosen = Samples(cached, choose(cached, training, job.name), device, window=training.window, gap=training.gap)
-        if (training.phase or training.pull) and not chosen.has_phases:
-            raise GhostError(f"{job.name}: a term of the phase has a weight, but the data set has no phases")
-        if training.distillation:
-            chosen.teacher = teach(job.needs[1][0], job.only_run(0), chosen)
-        return chosen
-
+    samples = cache(partial(gather, job, training))
     return Plan(lambda unit: fit(job, settings, training, samples(), unit), inputs=first_runs)
+
+
+def gather(job: Job, training: Training) -> Samples:
+    """The training samples of a job, with what the teacher does on them where one is distilled."""
+    be_deterministic()
+    cached = FeatureCache.of(job.only_run(0))
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    chosen = Samples(cached, choose(cached, training, job.name), device, window=training.window, gap=training.gap)
+    if (training.phase or training.pull) and not chosen.has_phases:
+        raise GhostError(f"{job.name}: a term of the phase has a weight, but the data set has no phases")
+    if training.distillation:
+        chosen.teacher = teach(job.needs[1][0], job.only_run(0), chosen)
+    return chosen
 
 
 def first_runs(seed: int, needs: Sequence[list[Run]]) -> list[Run]:

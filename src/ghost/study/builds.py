@@ -23,7 +23,7 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.files import read_json, read_yaml, write_json
 from ghost.forms import require, shortened
 from ghost.runs.outside import HUB, Place
-from ghost.study import ARTEFACTS, DECLARED, EXPERIMENTS, groot, own_data
+from ghost.study import ARTEFACTS, DECLARED, EXPERIMENTS, groot, libero, own_data
 from ghost.study.declarations import Artefact, Experiment, check
 from ghost.study.offline import FEATURES
 from ghost.study.resizing import resized, wanted_seeds
@@ -153,7 +153,7 @@ class Config:
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
         assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
-        return assets | ({"GHOST_SERVE": self.groot_python} if self.served(name) else {})
+        return assets | (groot.serving(self.groot_python) if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -297,10 +297,11 @@ def _extended(scale: str, root: Path) -> dict[str, dict[str, Any]]:
 def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any]]) -> tuple[Experiment, ...]:
     """The experiments with what the sources say of settings and seeds, each source stronger than those before it.
 
-    `steps: {train: {epochs: 20}}` is for every experiment of a step that has the setting, `experiments: {name: {...}}`
-    for one of them, and stronger. There, `seeds` are how many, or which. `max_seeds` is how many an experiment may have
-    whose seeds neither this source names nor a later one. Settings of an experiment that a later source replaces by
-    another one (other data, another backbone) are taken only as far as both have them.
+    `libero_protocol` is for all rollouts, `steps: {train: {epochs: 20}}` for every experiment of a step that has the
+    setting, `experiments: {name: {...}}` for one of them; each is stronger than the one before. There, `seeds` are how
+    many, or which. `max_seeds` is how many an experiment may have whose seeds neither this source names nor a later
+    one. Settings of an experiment that a later source replaces by another one (other data, another backbone) are taken
+    only as far as both have them.
     """
     experiments = {experiment.name: experiment for experiment in replaced.experiments}
     seeds: dict[str, Wanted] = {}
@@ -310,7 +311,10 @@ def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any
         so_far |= {name for key in asked for name in replaced.by.get(key, ())}
         if "max_seeds" in asked:
             at_most, seeds = asked["max_seeds"], {}
-        for step, settings in (asked.get("steps") or {}).items():
+        steps = [*(asked.get("steps") or {}).items()]
+        if "libero_protocol" in asked:
+            steps.insert(0, ("rollout", libero.PROTOCOLS[asked["libero_protocol"]]))
+        for step, settings in steps:
             _known(step, [experiment.step for experiment in experiments.values()], "step")
             of_step = [experiment for experiment in experiments.values() if experiment.step == step]
             for key in settings:

@@ -22,6 +22,7 @@ With `libero_demos` alone the dual-arm part keeps its stand-ins.
 """
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,6 +79,7 @@ LIBERO_CHECKPOINT = Experiment(
 # The same weights with other steps of the flow.
 LIBERO_FEWER = Experiment(libero.HEAD4, "finetune", MODULE, {"euler_steps": 4}, needs=(libero.HEAD,))
 RECORDING = {"path": "", "revision": "", "convention": "", "normalisation": "limits"}
+SERVED = {"backbone": "groot", "rows": 8}  # simulators that the policy server plans for in one pass
 # A recorded data set is the article's if it has as many episodes, and all of its tasks.
 RECORDINGS = (
     StandIn(DATA_SET, "all/episodes", real=RECORDED["episodes"]),
@@ -172,11 +174,11 @@ def _in_libero(
             yield dataclasses.replace(each, module=MODULE, settings=settings, needs=needs, stand_ins=())
         elif each.step == "rollout":
             uses = tuple(MODULE if module == libero.BACKBONE else module for module in each.uses)
-            yield dataclasses.replace(each, settings={**each.settings, "backbone": "groot"}, uses=uses)
+            yield dataclasses.replace(each, settings={**each.settings, **SERVED}, uses=uses)
         else:
             yield each
     for head in (libero.HEAD, libero.HEAD4):
-        yield libero.rollout_of(head, {**libero.PLAIN, "backbone": "groot"}, MODULE)
+        yield libero.rollout_of(head, {**libero.PLAIN, **SERVED}, MODULE)
 
 
 def _with_head(experiment: Experiment) -> Experiment:
@@ -197,6 +199,11 @@ def in_groot(experiment: Experiment) -> bool:
 def served(experiment: Experiment) -> bool:
     """Whether the policies of a rollout act in a server in GR00T's environment."""
     return MODULE in experiment.modules and experiment.step == "rollout"
+
+
+def serving(python: str) -> dict[str, str]:
+    """The interpreter of the policy server, and the OpenGL by which its simulators make pictures."""
+    return {"GHOST_SERVE": python, "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl")}
 
 
 def agreed(experiments: Mapping[str, Experiment]) -> Iterable[Experiment]:

@@ -44,6 +44,13 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], tuple[int, ...]]] = {
 ENSEMBLES = ("libero_ghost_pg", "libero_ghost_pz")
 MISDIRECTED = ("libero_mlp", "libero_gru_phase", "libero_ghost_pg", "libero_ghost_pz")
 SIMULATION = {"max_steps": 520, "execute": EXECUTE, "stepping": "libero", "rows": 1}
+# How others evaluate: steps of an episode, steps until the next plan, trials a task, from official init state 0 on.
+# All wait ten steps first, as we do. openpi's is lerobot's and vla-eval's, too; NVIDIA's is that of GR00T N1.5.
+PROTOCOLS: Mapping[str, Mapping[str, int]] = {
+    "article": {"max_steps": 520, "execute": EXECUTE, "trials": 20, "env_seed": 0},
+    "openpi": {"max_steps": 520, "execute": 5, "trials": 50, "env_seed": 0},
+    "nvidia": {"max_steps": 1000, "execute": 1, "trials": 5, "env_seed": 0},
+}
 ROLLOUT = {"backbone": "libero_standin", "tasks": TASKS, "trials": 20, **SIMULATION}
 PLAIN = {**ROLLOUT, "env_seed": 0}
 ENSEMBLE = {**ROLLOUT, "ensemble": True}

@@ -15,6 +15,10 @@ DEEPEST = 1000  # layers
 PARTS = ("Settings", "Sizes", "Decoder")  # of a module that is a decoder or an agent
 
 
+class TooLargeError(GhostError):
+    """Memory does not hold the weights, as often as they are needed."""
+
+
 def build(module: ModuleType, settings: Any, sizes: Any, *, copies: int = 1) -> Any:
     """The module's decoder with initial weights. `copies`: how often its weights will be in memory; training: 4."""
     check_depth(module, settings)
@@ -22,7 +26,7 @@ def build(module: ModuleType, settings: Any, sizes: Any, *, copies: int = 1) -> 
         empty = without_memory(lambda: module.Decoder(settings, sizes))
         needed_bytes = copies * sum(each.nbytes for each in (*empty.parameters(), *empty.buffers()))
         if not fits(needed_bytes):
-            raise GhostError(
+            raise TooLargeError(
                 f"{module.__name__}: its weights take {needed_bytes / 2**30:,.0f} GB; so much is not free here"
             )
         return module.Decoder(settings, sizes)

@@ -109,7 +109,7 @@ class Report:
             macros(cells, self.config.scale, made, self.config.page, tuple(a.id for a in self.artefacts))
             for artefact in self.artefacts:
                 if artefact.step == "tabulate":
-                    tabulate(artefact.id, cells, made / f"{artefact.stage}.tex")
+                    tabulate(artefact.id, cells, made / f"{artefact.stage}.tex", self.config.scale)
             texts = {self.config.generated / path.name: path.read_text("utf-8") for path in sorted(made.glob("*.tex"))}
         yield from self._written(texts, "text")
 

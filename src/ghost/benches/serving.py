@@ -1,0 +1,115 @@
+"""The policy server, with Ghost PG at the study's widths on the stand-in backbone, against the same policy without it.
+
+batch       a pass of eight simulators through the policy, against one forward of backbone and decoder on that batch
+episodes    two simulators that share a server, against two that hold the policy themselves; the same episodes
+"""
+
+import asyncio
+import importlib
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ghost.backbones import libero_standin
+from ghost.benches import Pair, Place, interleaved
+from ghost.data.features import Sizes
+from ghost.decoders.contract import Batch
+from ghost.libero.assets import primitive_assets
+from ghost.libero.conventions import SCRIPTED, find_convention
+from ghost.libero.policy import Acting, Alone, Asked, Policy
+from ghost.libero.sensing import Senses
+from ghost.libero.stepping import environment
+from ghost.libero.tasks import TASKS
+from ghost.serving.client import UNIX, Client
+from ghost.serving.server import Place as Address
+from ghost.serving.server import Server
+from ghost.study.libero import POLICIES
+from ghost.training.building import build
+
+TASK, STEPS, EXECUTE, REPEATS, SIMULATORS, ROWS = 5, 64, 8, 7, 2, 8
+SIZES = Sizes(64, 160, 64, 16, 7)
+RUNS = {"features": "bench", "trained": ["bench"], "rows": SIMULATORS}
+
+
+def measure(place: Place) -> list[Pair]:
+    torch.set_num_threads(1)
+    policy = made(ROWS)
+    env = environment(TASK, primitive_assets())
+    env.reset(0, 0)
+    raw, told = policy.senses.sense(env), TASKS[TASK].instruction
+    pairs = interleaved("batch", lambda: shared(policy, raw, told), lambda: forward(policy, raw, told), 5 * REPEATS, 3)
+    address = place.scratch / "policy"
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(address,), daemon=True)
+    server.start()
+    while not address.exists():
+        time.sleep(0.1)
+    try:
+        with ProcessPoolExecutor(SIMULATORS, multiprocessing.get_context("spawn")) as pool:
+
+            def played(where: str) -> list[np.ndarray]:
+                return list(pool.map(episode, [where] * SIMULATORS, range(SIMULATORS)))
+
+            if not np.array_equal(played(f"{UNIX}{address}"), played("")):  # builds the models, too
+                raise AssertionError("a served episode is another one")
+            pairs += interleaved("episodes", lambda: played(f"{UNIX}{address}"), lambda: played(""), REPEATS)
+    finally:
+        server.terminate()
+        server.join()
+    return pairs
+
+
+def made(rows: int) -> Policy:
+    """Ghost PG with weights as they are drawn."""
+    decoder, given, _ = POLICIES["libero_ghost_pg"]
+    module = importlib.import_module(f"ghost.decoders.{decoder}")
+    known = {field.name for field in fields(module.Settings)}
+    torch.manual_seed(0)
+    settings = module.Settings(**{key: value for key, value in given.items() if key in known})
+    network = build(module, settings, SIZES).eval().requires_grad_(False)
+    seeing = libero_standin.start(libero_standin.Settings(SIZES.tokens, SIZES.d_token, 0), SIZES, [])
+    return Policy([network], seeing.encode, Senses(find_convention(SCRIPTED), (), SIZES.d_state), rows)
+
+
+def shared(policy: Policy, raw: dict[str, np.ndarray], told: str) -> object:
+    return policy.plan([Asked(policy.session(seed), raw, told) for seed in range(ROWS)])
+
+
+@torch.no_grad()
+def forward(policy: Policy, raw: dict[str, np.ndarray], told: str) -> object:
+    """The same numbers without sessions: what a batch costs at least."""
+    seen = policy.senses.observations([raw] * ROWS, [told] * ROWS, np.zeros((ROWS, 2), np.int64))
+    tokens = torch.from_numpy(policy.encode(seen).tokens.astype(np.float32))
+    target, mask = torch.zeros(ROWS, SIZES.horizon, SIZES.d_action), torch.ones(SIZES.d_action, dtype=torch.bool)
+    batch = Batch(tokens, torch.from_numpy(seen.state), target, mask, torch.zeros(ROWS, dtype=torch.int64))
+    return policy.decoders[0].plan(batch)
+
+
+def serve(address: Path) -> None:
+    torch.set_num_threads(1)
+    asyncio.run(Server(made(SIMULATORS), RUNS, EXECUTE).serve(Address(address, "", 0), beside=False))
+
+
+@cache
+def acting(where: str) -> Acting:
+    torch.set_num_threads(1)
+    policy = made(SIMULATORS)
+    return Client(where, policy.senses, RUNS) if where else Alone(policy)
+
+
+def episode(where: str, number: int) -> np.ndarray:
+    """The hand's last position [3]."""
+    env, policy = environment(TASK, primitive_assets()), acting(where)
+    env.reset(number, seed=number)
+    policy.start(number)
+    for step in range(STEPS):
+        if step % EXECUTE == 0:
+            chunk = policy.plan(policy.senses.sense(env), TASKS[TASK].instruction).actions
+        env.step(chunk[step % EXECUTE])
+        env.success()
+    return env.look().hand
