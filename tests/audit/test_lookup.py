@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -64,10 +65,10 @@ def test_it_names_the_lines_of_code(config):
     assert code in line_at(place)
 
 
-def test_it_says_where_the_cell_is_declared(config, monkeypatch):
+def test_it_says_where_the_cell_is_declared(config):
     declared = SimpleNamespace(name="CVAE/test_mse", declared="src/ghost/study/offline.py:271")
     artefact = SimpleNamespace(id="tab:lightweight", cells=[declared])
-    monkeypatch.setattr(type(config), "artefacts", [artefact])
+    config = replace(config, artefacts=[artefact])
     assert field(lookup(config, CVAE), "declared") == declared.declared
 
 
