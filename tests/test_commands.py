@@ -26,6 +26,12 @@ ELSEWHERE = {
     r"ghost release .*": "tests/project/test_release.py::test_a_release_is_whole_and_the_same_each_time",
     r"ghost track .*": "tests/project/test_track.py::test_curves_and_values_are_those_of_the_run",
     r"ghost export .*": "tests/training/test_export.py::test_the_file_names_its_run",
+    r"ghost serve .*|curl .*/health": "tests/serving/test_server.py",
+    r"ghost score .*": "tests/libero/test_libero_harness.py",
+    r"GHOST_SERVE=\S+ snakemake .*": "tests/libero/test_libero_served.py",
+    r"ghost inspect .*|snakemake all( -n)? --config scale=cups": "tests/test_own_data_builds.py",
+    r"snakemake .* libero_protocol=openpi": "tests/study/test_builds.py",
+    r"snakemake \S+tab_libero10.tex .* backbone=groot .*": "tests/groot/test_groot_libero.py",
     r"ghost film .*": "tests/libero/test_libero_film.py::test_a_recorded_episode",
     r"dvc repro( fig_\w+)?": "tests/test_workflow.py::test_dvc_repro_builds_one_figure_and_then_does_nothing",
     r"dvc (push|pull|metrics|plots|exp) ?.*|git (add|commit|clone) .*|ghost (restore|keep)( .*)?|snakemake -n": (

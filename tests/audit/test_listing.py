@@ -7,7 +7,6 @@ from small_build import small_build
 
 from ghost.audit.listing import KINDS, listing
 from ghost.errors import GhostError
-from ghost.study import ARTEFACTS
 
 
 @pytest.fixture
@@ -34,8 +33,8 @@ def test_an_experiment_has_its_step_module_seeds_runs_and_needs(config):
 
 def test_figures_and_tables_have_their_step_and_number_of_cells(config):
     lines = [*listing(config, "figures").splitlines(), *listing(config, "tables").splitlines()]
-    assert {line.split()[0] for line in lines} == {artefact.id for artefact in ARTEFACTS}
-    for artefact in ARTEFACTS:
+    assert {line.split()[0] for line in lines} == {artefact.id for artefact in config.artefacts}
+    for artefact in config.artefacts:
         (line,) = [line for line in lines if line.split()[0] == artefact.id]
         assert f"  {artefact.step or 'not built'}" in line
         assert f"  {len(artefact.cells)} cell" in line

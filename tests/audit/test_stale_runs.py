@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from small_build import OFFLINE, ROOT, SEEDS, small_build, write_run
 
+import labs
 from ghost.audit.verify import verify
 from ghost.files import hashes, read_json, write_json
 from ghost.study.builds import load
@@ -76,11 +77,11 @@ def test_a_plain_file_that_changed_or_is_gone(config, tmp_path):
 @pytest.fixture
 def recorded(config, tmp_path):
     """A build whose demonstrations come from a folder, and the run that was made from it."""
-    (tmp_path / "set/meta").mkdir(parents=True)
-    (tmp_path / "set/meta/info.json").write_text("{}")
+    labs.write_filmed(tmp_path / "set")
     config = load({"scale": "smoke", "demos": str(tmp_path / "set")}, ROOT)
     outside = config.outside("dual_arm")
-    write_run(config, "dual_arm", 0, "make_demos", "ghost.data.recorded", {}, settings=outside, outside=outside)
+    settings = {**config.experiment("dual_arm").settings, **outside}
+    write_run(config, "dual_arm", 0, "make_demos", "ghost.data.recorded", {}, settings=settings, outside=outside)
     return config
 
 
@@ -89,7 +90,8 @@ DEMOS = "data/smoke/runs/dual_arm/seed0/run.json"
 
 def test_a_folder_from_outside_that_changed_in_place_is_named(recorded, tmp_path):
     assert said(recorded, DEMOS) == []
-    (tmp_path / "set/meta/info.json").write_text("[]")
+    with (tmp_path / "set/meta/info.json").open("a") as file:
+        file.write("\n")
     expected = f"inputs: is stale: the content of dual_arm.path, {tmp_path}/set, has changed since"
     assert said(recorded, DEMOS) == [expected]
     (problem,) = [each for each in verify(recorded, ("runs",)) if "dual_arm.path" in each.says]
