@@ -111,4 +111,4 @@ def test_the_exported_decoder_gives_the_raw_actions_of_the_pipeline(project, tmp
 def test_a_wrong_data_set_fails_a_dry_run_with_one_line(project, given, message):
     done = call(project, "snakemake", "all", "-n", "--config", *given, check=False)
     assert done.returncode
-    assert message in done.stderr
+    assert message in done.stdout + done.stderr

@@ -159,7 +159,7 @@ def _groups(source: LeRobotDataset, settings: Settings, width: int) -> dict[str,
         if part.get("original_key", settings.action) == settings.action
     }
     for name, ends in asked.items():
-        whole = isinstance(ends, tuple) and len(ends) == 2 and all(type(end) is int for end in ends)
+        whole = isinstance(ends, list | tuple) and len(ends) == 2 and all(type(end) is int for end in ends)
         if not whole or not 0 <= ends[0] < ends[1] <= width:
             raise GhostError(
                 f"{source.folder}: action group {name!r} must be [first, end] with 0 <= first < end <= {width}, the"
