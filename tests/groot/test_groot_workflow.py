@@ -93,7 +93,7 @@ def test_the_records_say_what_the_features_come_from(project, tiny):
     for part in ("checkpoint", "processor"):
         assert re.fullmatch("[0-9a-f]{64}", facts[part]["sha256"])
     assert "token_seed" in facts["token_rule"]
-    assert "min-max" in facts["actions"]["normalisation"]
+    assert "meta/normalisation.json" in facts["actions"]["normalisation"]
     assert (facts["dtype"], facts["attention"]) == ("float32", "sdpa")
     assert record["stand_ins"] == ["GR00T N1.5 weights", "dual-arm data set"]  # tiny, and not the paper's episodes
     needed = [open_runs(runs / name / "manifest.json")[0] for name in ("dual_arm", "dit")]
@@ -114,6 +114,7 @@ def test_the_records_say_what_the_features_come_from(project, tiny):
     assert learnt["stand_ins"] == record["stand_ins"]
     cache = FeatureCache.open(runs / "dual_arm_features/manifest.json")
     assert cache.predicted_action([0]).shape == (1, 17, 32)
+    assert cache.normalisation.mode == "limits"
 
 
 def test_two_jobs_made_the_shards(project):
