@@ -62,6 +62,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -slow[unit(item.nodeid)])
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """MuJoCo keeps the OpenGL that it found in the environment. Processes that tests start choose their own."""
+    os.environ.pop("PYOPENGL_PLATFORM", None)
+
+
 @pytest.hookimpl(optionalhook=True)  # GR00T's environment has no pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling

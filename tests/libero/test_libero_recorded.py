@@ -276,10 +276,9 @@ def test_pictures_sensed_at_a_recorded_step_are_the_samples(tmp_path):
     """To the codec's tolerance; the mirror image is not. In a process of its own, for OpenGL."""
     if not find_library("OSMesa"):
         pytest.skip("no OpenGL here: apt-get install libosmesa6")
-    inherited = {key: value for key, value in os.environ.items() if key != "PYOPENGL_PLATFORM"}  # of tests before
     done = subprocess.run(
         [sys.executable, __file__, str(tmp_path)],
-        env={**inherited, "MUJOCO_GL": "osmesa", "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "MUJOCO_GL": "osmesa", "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
     )

@@ -105,7 +105,7 @@ def test_files_too_large_for_the_disk_and_memory_too_small_are_named(here, monke
     assert re.search(r"dark_room_demos +does not fit .* files take 0 GB, 0 are free", said)
     monkeypatch.setattr(rehearsal, "memory_mb", lambda: 10.0)
     said, _ = rehearse(config, ["dark_room_demos"])
-    assert re.search(r"dark_room_demos +does not fit .* it needs \d+ MB of memory, there are 10", said)
+    assert re.search(r"dark_room_demos +does not fit .* it needs [\d,]+ MB of memory, there are 10", said)
 
 
 def test_what_cannot_be_rehearsed_is_one_line(monkeypatch):

@@ -255,7 +255,7 @@ class _Written:
             first += length
         tables = {
             "meta/tasks.parquet": task_table(self.tasks),
-            "meta/episodes/chunk-000/file-000.parquet": pa.Table.from_pylist(episodes),
+            "meta/episodes/chunk-000/file-000.parquet": _table(episodes, f"{self.source.folder}/meta"),
         }
         for name, table in tables.items():
             write_parquet(self.root / name, table)
@@ -291,3 +291,11 @@ def _place(number: int) -> dict[str, int]:
 
 def _vectors(values: np.ndarray) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+
+
+def _table(episodes: list[dict[str, Any]], where: str) -> pa.Table:
+    """Lines of a table; refused where a column has numbers that are too large, or values of several kinds."""
+    try:
+        return pa.Table.from_pylist(episodes)
+    except (OverflowError, pa.ArrowException) as error:
+        raise GhostError(f"{where}: what it says of its episodes is no table: {error}") from None
