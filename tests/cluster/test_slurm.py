@@ -166,7 +166,7 @@ def test_rules_get_what_the_profile_says(node, site, tmp_path):
     for step, partition, memory, limit in (
         ("cache_features", "gpu", 32000, "08:00:00"),
         ("train", "gpu", 12000, "1-00:00:00"),
-        ("rollout", "cpu", 16000, "12:00:00"),
+        ("rollout", "cpu", 32000, "12:00:00"),
         ("simulate", "cpu", 2000, "00:30:00"),
     ):
         text = (folder / f"{step}.txt").read_text()
