@@ -45,8 +45,9 @@ def score(
     }
     with tempfile.TemporaryDirectory(prefix="ghost-libero-") as folder:
         _point_libero_to(Path(folder))
-        orchestrator = importlib.import_module("vla_eval.orchestrator").Orchestrator(config, no_save=True)
-        (result,) = asyncio.run(orchestrator.run())
+        harness = importlib.import_module("vla_eval.orchestrator")
+        config["output_dir"] = folder  # else it makes one here
+        (result,) = asyncio.run(harness.Orchestrator(config, no_save=True).run())
     return checked(result, len(chosen or TASKS) * episodes)
 
 
