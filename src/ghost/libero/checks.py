@@ -74,7 +74,7 @@ def check_convention(name: str, episodes: Sequence[Episode], fps: float, where: 
 
 
 def _openings(episodes: Sequence[Episode], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The opening of the hand in metres after it was told to close, and to open, for some steps."""
+    """The opening of the hand in metres, some steps after a command to close and after one to open."""
     convention, found = find_convention(name), ([], [])  # type: ignore[var-annotated]
     for state, action in episodes:
         closing = convention.closing(action)
