@@ -3,8 +3,9 @@
 # `make test-groot` runs GR00T's own classes on the CPU with a tiny checkpoint, in an environment of its own.
 # `make docs` builds the documentation as a site, site/html; a warning is an error.
 # `make bench` measures speed beside the alternatives, in about a quarter of an hour, on a machine without other work.
+# `make study` runs the closed-loop study, in two to three hours; it goes on where it was stopped (docs/closed-loop.md).
 # `make clean` removes what the pipeline made (not the environments, .venv*).
-.PHONY: paper test test-cluster test-groot docs bench clean tex screens
+.PHONY: paper test test-cluster test-groot docs bench study clean tex screens
 MAKEFLAGS += --no-print-directory -j2
 
 PYTHON ?= python3.11
@@ -40,6 +41,12 @@ docs: .venv-docs/ready
 bench: .venv/ready tex
 	snakemake bench
 
+study: .venv/ready
+	-snakemake study --keep-going --config scale=closed_loop_choice # a rate that is too high fails
+	ghost choose
+	snakemake study --config scale=closed_loop
+	snakemake study --config scale=closed_loop_easy
+
 clean:
 	rm -rf .snakemake/metadata .snakemake/incomplete logs data/smoke data/laptop/runs data/laptop/units data/laptop/cells \
 	    data/laptop/metrics data/laptop/*.* data/trial figures/*.* paper/generated paper/*.pdf site
@@ -58,10 +65,10 @@ INSTALL := workflow/envs/install.sh
 
 # GR00T's packages, which do not agree with ours. `ghost` itself is taken from src/.
 GROOT_LOCK ?= workflow/envs/$(if $(shell command -v nvidia-smi 2> /dev/null),groot.lock,groot-cpu.lock)
-.venv-groot/ready: $(GROOT_LOCK)
+.venv-groot/ready: $(GROOT_LOCK) workflow/envs/cuda.lock
 	@echo "setting up .venv-groot from $(GROOT_LOCK) (about two minutes)"
 	@$(PYTHON) -m venv .venv-groot || { echo "no venv in $(PYTHON): apt-get install python3.11-venv"; exit 1; }
-	@grep -v '^#' $(GROOT_LOCK) | xargs -P 2 -n 40 .venv-groot/bin/$(PIP_INSTALL)
+	@bash $(INSTALL) .venv-groot $(GROOT_LOCK) $(if $(findstring -cpu,$(GROOT_LOCK)),workflow/envs/cuda.lock)
 	@echo "$$PWD/src" > "$$(.venv-groot/bin/python -c 'import site; print(site.getsitepackages()[0])')/ghost.pth"
 	@touch $@
 

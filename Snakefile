@@ -11,6 +11,7 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 from ghost.study import builds as settings
+from ghost.study.closed_loop import targets as study_targets
 from ghost.project import place
 from ghost.runs import warm
 from ghost.errors import GhostError
@@ -72,6 +73,7 @@ localrules:
     plot,
     draw,
     tabulate,
+    typeset_table,
     collect,
     macros,
     typeset,
@@ -79,6 +81,7 @@ localrules:
     notebook,
     inventory,
     bench,
+    study,
     all,
 
 
@@ -104,3 +107,9 @@ rule all:
     input:
         OUTPUTS,
         scale.inventory,
+
+
+# The closed-loop study: `all` reads what was shipped of it, and `make study` runs its builds.
+rule study:
+    input:
+        study_targets(scale.data, scale.scale, tuple(row.name for row in scale.experiments)),

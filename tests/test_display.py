@@ -110,6 +110,18 @@ def test_no_guess_if_the_last_job_is_overdue():
     assert run.left_s(9.0, {}) is None
 
 
+def test_a_guess_is_said_once_a_tenth_of_the_jobs_is_done():
+    """The first jobs are the longest: from one of them a run of an hour looked like 14 hours."""
+    run = Run(start_s=0.0)
+    run.plan({"train": 1, "plot": 19, "total": 20})
+    run.start(1, Job("train"))
+    run.finish(1, 60.0)
+    assert run.summary(60.0, {}) == "1 of 20 jobs done, 0 running, 19 left; 1 min 00 s"
+    run.start(2, Job("plot", start_s=60.0))
+    run.finish(2, 70.0)
+    assert run.summary(70.0, {}).endswith("1 min 10 s, about 3 min left")
+
+
 def test_a_second_attempt_is_no_failure():
     run = run_of({"train": 1})
     run.start(1, Job("train"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,7 @@ from ghost.data.results import Measured, Outcome
 from ghost.data.trajectories import Windows
 from ghost.decoders import mlp
 from ghost.files import read_json, sha256, write_json, write_text
+from ghost.project import job_times, prices, rehearsed
 from ghost.project.dvc import parts
 from ghost.project.snapshots import KEPT, METADATA, record_path, restore, snapshot_path, take
 from ghost.report.appendix import doubts
@@ -423,6 +426,56 @@ def test_a_checkpoint_of_groot(groot, name, damage):
 
     with damage.of(groot / name):
         withstand(use)
+
+
+PAPER = builds.load({"scale": "paper"}, ROOT)
+BENCHES = {
+    "rehearsals/paper.json": rehearsed.Rehearsed(
+        "mlp", "train", "fits", each_s=(0.1, 0.2, 0.3), measured=3, flops=1e9, behind=rehearsed.behind(PAPER, "mlp")
+    ),
+    "units.json": prices.Measurement(
+        *("mlp", "train", "other", "seeds", 2.0, 3, 400.0, "a CPU", False),
+        {**PAPER.experiment("mlp").settings, "epochs": 1},
+        {"dual_arm_features.tokens": {"here": 64, "paper": 64}},
+    ),
+    "jobs.json": job_times.JobTime("plot", "smoke", "a CPU", 9, 1.5),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory) -> Path:
+    """A folder in which something was rehearsed and measured."""
+    folder = tmp_path_factory.mktemp("bench")
+    for name, row in BENCHES.items():
+        (folder / "data/bench" / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "data/bench" / name, json.dumps([asdict(row)]))
+    return folder
+
+
+def use_bench(folder: Path) -> None:
+    known = prices.Prices(PAPER, folder)
+    for row in known.rehearsed.values():
+        rehearsed.line(row)
+        assert row.on_a_gpu_s(19.5) >= 0 if row.flops else True
+    dataclasses.replace(known, config=dataclasses.replace(PAPER, scale="x")).price("mlp")
+    for measured in known.kept:
+        ratio = known.ratio("mlp", measured)
+        assert ratio is None or ratio > 0
+    assert (job_times.of_rule(job_times.read(folder / job_times.BENCH), "plot", "smoke") or 0) >= 0
+
+
+def test_what_was_rehearsed_and_measured_is_read(bench):
+    use_bench(bench)
+    known = prices.Prices(PAPER, bench)
+    assert known.price("mlp").rehearsed
+    assert known.ratio("mlp", known.kept[0]) == 300
+
+
+@pytest.mark.parametrize("name", BENCHES)
+@given(damage=damages)
+def test_rehearsals_and_measured_units(bench, name, damage):
+    with damage.of(bench / "data/bench" / name):
+        withstand(lambda: use_bench(bench))
 
 
 def test_the_damage_is_real():

@@ -53,13 +53,14 @@ def test_the_two_profiles_share_no_key(root, monkeypatch):
 def test_memory_and_time_grow_with_the_attempt(root, monkeypatch):
     asked = read(root, "slurm", monkeypatch=monkeypatch)
     for resources in (asked["default-resources"], *asked["set-resources"].values()):
-        assert re.fullmatch(r"(min\(\d+ \* attempt, 180000\)( if .* else )?)+", resources["mem_mb"])
+        of_one = r"(\{'dit': \d+\}\.get\(wildcards\.get\('experiment'\), )?\d+\)?"  # one experiment needs more
+        assert re.fullmatch(rf"(min\({of_one} \* attempt, 180000\)( if .* else )?)+", resources["mem_mb"])
         assert re.fullmatch(r"(min\(\d+ \* attempt, 1440\)( if .* else )?)+", resources["runtime"])
 
 
 def test_every_step_that_makes_runs_says_what_it_needs(root, monkeypatch):
     asked = read(root, "slurm", monkeypatch=monkeypatch)["set-resources"]
-    steps = {experiment.step for experiment in EXPERIMENTS} - {"read_bench"}
+    steps = {experiment.step for experiment in EXPERIMENTS} - {"read_bench", "read_study"}
     assert {step for step in steps if {step, f"{step}_part"} <= asked.keys()} == steps
 
 
@@ -74,6 +75,18 @@ def test_a_site_file_of_ones_own(root, monkeypatch, tmp_path):
     assert asked["default-resources"]["slurm_account"] == "lab7"
     assert asked["set-scatter"] == {"episodes": 10}
     assert asked["set-resources"]["rollout_part"]["runtime"] == "min(30 * attempt, 1440)"
+
+
+def test_a_site_says_how_many_gpus_a_fine_tuning_has(root, monkeypatch, tmp_path):
+    own = tmp_path / "site.yaml"
+    own.write_text("gpu: {finetune: 4}\n")
+    assert read(root, "slurm", monkeypatch=monkeypatch)["set-resources"]["finetune_part"]["gpu"] == 1
+    monkeypatch.setenv("GHOST_SITE", str(own))
+    asked = read(root, "slurm", monkeypatch=monkeypatch)["set-resources"]
+    assert asked["finetune_part"]["gpu"] == 4
+    assert asked["finetune"]["gpu"] == "1 if input.get('parts') else 4"
+    assert asked["finetune_part"]["cpus_per_task"] == 32  # they decode the pictures
+    assert [step for step, has in asked.items() if "gpu" in has] == ["finetune", "finetune_part"]
 
 
 def test_a_site_without_gpus_and_without_a_grain(root, monkeypatch, tmp_path):

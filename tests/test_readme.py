@@ -21,7 +21,7 @@ import yaml
 from ghost import cli
 from ghost.data.features import Sizes
 from ghost.decoders.contract import Batch
-from ghost.study import ARTEFACTS, EXPERIMENTS, builds
+from ghost.study import ARTEFACTS, EXPERIMENTS, builds, closed_loop, sources
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,13 +32,14 @@ LABELS = {artefact.label for artefact in ARTEFACTS}
 EXAMPLES = {
     "config/allowed_signers": "docs/ask.md",
     "config/cups.yaml": "docs/your-data.md",
+    "data/bench/jobs.json": "docs/cluster.md",  # `ghost plan --keep` writes it
     "src/ghost/decoders/lstm.py": "docs/add-a-decoder.md",
     "src/ghost/simulations/relaxation.py": "docs/add-an-experiment.md",
     "src/ghost/report/plots/relaxation.py": "docs/add-an-experiment.md",
 }
 EXAMPLE_NAMES = {"relaxation", "LSTM"}
 EXAMPLE_BUILDS = {"cups"}  # of a data set that a guide speaks of
-BUILDS = {*builds.names(ROOT), *EXAMPLE_BUILDS}
+BUILDS = {*sources.names(ROOT), *EXAMPLE_BUILDS}
 PATH = re.compile(r"(?<![\w/.])(?:src|config|workflow|paper|docs|tests|data|figures)/[\w./-]*\b/?")
 
 
@@ -93,7 +94,7 @@ def made(path: str) -> bool:
         return rest[0] in BUILDS and rest[2] in {e.name for e in EXPERIMENTS} | EXAMPLE_NAMES
     if folder == "figures":
         return Path(path).stem in LABELS | EXAMPLE_NAMES
-    return (folder == "data" and rest[0].removesuffix(".dvc") in BUILDS) or rest[0] in (
+    return (folder == "data" and rest[0].removesuffix(".dvc") in BUILDS | {"studies"}) or rest[0] in (
         "ghost.pdf",
         "ghost_supplement.pdf",
         "generated",
@@ -130,8 +131,11 @@ def test_its_configurations_are_accepted(tmp_path):
     """Those of a lab's own build too, whose file a guide shows."""
     for name in ("config", "workflow/schemas"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    (own,) = [block for block in code("docs/build.md", "yaml") if "extends:" in block]
+    own, *others = [block for block in code("docs/build.md", "yaml") if "extends:" in block]
     (tmp_path / "config/mylab.yaml").write_text(own)
+    for other in others:
+        (tmp_path / "config/rows.yaml").write_text(other)
+        assert builds.load({"scale": "rows"}, tmp_path).left_out
     asked = [words[words.index("--config") + 1 :] for words in commands() if "--config" in words]
     assert len(asked) > 5
     for words in asked:
@@ -142,8 +146,9 @@ def test_its_configurations_are_accepted(tmp_path):
 
 
 def test_its_cells_artefacts_and_stages_exist():
-    cells = {f"{artefact.id}/{cell.name}" for artefact in ARTEFACTS for cell in artefact.cells}
-    known = cells | {artefact.id for artefact in ARTEFACTS}
+    every = {*ARTEFACTS, *closed_loop.artefacts()}  # also where no study is shipped
+    cells = {f"{artefact.id}/{cell.name}" for artefact in every for cell in artefact.cells}
+    known = cells | {artefact.id for artefact in every}
     asked = re.findall(r"ghost (?:audit|claims|plan) ((?:fig|tab):\S*[\w])", ALL)
     assert len(asked) > 5
     for name in asked:
@@ -160,7 +165,8 @@ def test_the_picture_shows_every_rule():
         for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)
     } | {experiment.step for experiment in EXPERIMENTS}
     boxes = set(re.findall(r'\b(\w+)\["\1<br>', picture))
-    assert boxes == rules | {"finetune", "time_head"}  # these are there with GR00T alone
+    # these are there with GR00T, or with a shipped study alone
+    assert boxes == rules | {"finetune", "time_head", "read_study"}
     for rule in boxes:
         importlib.import_module(f"ghost.steps.{rule}")
 

@@ -42,7 +42,7 @@ def edited(project):
 
 PLANNED = """
 import json, sys
-from ghost.project.plan import read_jobs
+from ghost.project.jobs import read_jobs
 jobs, _ = read_jobs(["all"], json.loads(sys.argv[1]))
 print(json.dumps([job.name for job in jobs if not job.is_done]))
 """

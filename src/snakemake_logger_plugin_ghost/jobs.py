@@ -14,6 +14,7 @@ from statistics import fmean
 from ghost.runs.progress import LINE
 
 TAIL_BYTES = 4096
+SAMPLE = 10  # percent of the jobs; the first ones are the longest, and a guess from fewer was ten times too long
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
 
@@ -137,7 +138,7 @@ class Run:
         counts.append(f"{self.total - self.done - len(self.running) - len(self.failed)} left")
         if self.failed:
             counts.append(f"{len(self.failed)} failed")
-        left_s = self.left_s(now_s, percents)
+        left_s = self.left_s(now_s, percents) if self.done * 100 >= SAMPLE * self.total else None
         left = f", about {rough_duration(left_s)} left" if left_s else ""
         return f"{', '.join(counts)}; {duration(now_s - self.start_s)}{left}"
 

@@ -50,6 +50,11 @@ def test_a_patch_sees_its_part_of_its_camera_alone():
     assert np.flatnonzero(differs).tolist() == [2 + 4 + 2]
 
 
+def test_every_patch_knows_of_the_instruction():
+    told = encode(SMALL, observations(instruction="fold a towel"))
+    assert (told != encode(SMALL, observations())).any(axis=(0, 2)).all()
+
+
 def test_a_patch_is_the_mean_of_its_pixels():
     """Against a mean by hand: a picture of 2 x 3 patches, each pixel of a patch a block of 4 x 2."""
     picture = np.random.default_rng(3).integers(0, 256, (1, 2 * SIDE * 4, 3 * SIDE * 2, 3), dtype=np.uint8)

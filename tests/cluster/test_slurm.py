@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 LITERAL = ("snakemake", "--profile", "slurm", "all")
 SPLIT = ("libero_mlp_rollout", "mlp_offline", "dark_room_ghost", "learned_potential")  # with what they need: all steps
 STEPS = {"make_demos", "cache_features", "train", "train_agent", "evaluate", "rollout", "simulate"}
+ROLLOUT = re.compile(r"^rule rollout:\n((?:    .*\n)+)Shell command: (.*)$", re.MULTILINE)  # in a dry run
 FAULTY = ("switch_speed", "dwell_time", "ghost_mechanism", "diagnostic")  # their runs fail once: fault.sh
 
 
@@ -137,6 +138,14 @@ def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_buil
     assert "nothing to be done" in again.stderr
 
 
+def test_rehearsals_are_jobs_with_the_resources_of_their_rules(node, site, tmp_path):
+    folder = copy_project(tmp_path / "rehearsed")
+    said = ended_well(start(folder, site, "ghost", "rehearse", "mlp", "switch_speed", "--scale", "smoke", "--slurm"))
+    assert "4 fits, 0 does not fit, 0 not tried; on " in said.splitlines()[-1]
+    jobs = {(job["Partition"], megabytes(job["MinMemoryNode"]), job["NumCPUs"]) for job in jobs_of(folder)}
+    assert jobs == {("cpu", 2000, "1"), ("cpu", 16000, "8"), ("cpu", 32000, "8"), ("gpu", 12000, "4")}
+
+
 def test_one_unit_a_job_gives_what_one_job_gives(node, fine, whole_build, tmp_path):
     """All steps that make runs; then a seed more, which is one training, and another grain, which is nothing to do."""
     folder = small_laptop(tmp_path / "fine")
@@ -178,6 +187,32 @@ def test_rules_get_what_the_profile_says(node, site, tmp_path):
         assert ("Nice=1 " in text) == (partition == "gpu")  # the site's own argument
         assert f"GHOST_LINE={partition}" in text  # the site's own line
         assert f"TMPDIR={Path(site['GHOST_SITE']).parent}" in text
+
+
+def test_a_dry_run_with_groot_shows_server_simulators_and_gpu_of_each_rollout(node, site, tmp_path):
+    """A lab has filled in its three paths, in a build that extends config/groot.yaml; nothing is smaller."""
+    folder = copy_project(tmp_path / "groot")
+    for name in (
+        "models/config.json",
+        "models/model.safetensors",
+        "models/eagle/config.json",
+        "demos/meta/info.json",
+        "assets/a.xml",
+    ):
+        (folder / "lab" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "lab" / name).write_text("{}")
+    lab = {"extends": "groot", "groot": {"checkpoint": "lab/models", "python": sys.executable}}
+    lab |= {"libero_demos": "lab/demos", "libero_assets": "lab/assets"}
+    (folder / "config/mylab.yaml").write_text(yaml.safe_dump(lab))
+    table = ("data/mylab/paper/tab_libero10.pdf", "-n", "-p", "--config", "scale=mylab")
+    done = call(folder, "snakemake", "--profile", "slurm", *table, **site)
+    rollouts = ROLLOUT.findall(done.stdout + done.stderr)
+    assert len(rollouts) == 14  # six policies, two ensembles, four misdirected, two heads
+    for job, command in rollouts:
+        assert re.search(r"^    resources: .*mem_mb=32000, .*gpu=1, cpus_per_task=8$", job, re.MULTILINE)
+        assert f" GHOST_LIBERO_ASSETS=lab/assets GHOST_SERVE={sys.executable} MUJOCO_GL=" in command
+        assert '"backbone":"groot"' in command
+        assert '"reduced":{}' in command
 
 
 def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_build, tmp_path):

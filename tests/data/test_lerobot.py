@@ -266,7 +266,7 @@ def test_bad_tables_are_one_line(written, version):
     path = folder / next(name for name in files if name.startswith("data/"))
     table = pq.read_table(path)
     pq.write_table(table.drop_columns(["action"]), path)
-    with pytest.raises(GhostError, match=r"has no column 'action'; known are"):
+    with pytest.raises(GhostError, match=r"has no column 'action'; its vectors are"):
         LeRobotDataset.open(folder).episode(0)
     pq.write_table(table.slice(1), path)
     with pytest.raises(GhostError, match="episode 0 has 13 steps, the meta data say 14"):

@@ -122,7 +122,7 @@ def test_bad_data_is_one_line_that_names_file_and_column_and_what_would_be_right
 
     says(str(filmed), "no camera 'wirst'", "known are", "images.wrist", cameras=("wirst",))
     says(str(filmed), "no task 'open'", "known are open the drawer", tasks=("open",))
-    says("parquet", "no column 'actoin'", "did you mean action", action="actoin")
+    says("parquet", "no column 'actoin'", "its vectors are observation.state, action", action="actoin")
     says("action group 'arm'", "<= 14, the width of 'action'", "[7, 20]", action_groups={"arm": (7, 20)})
     says("no mode 'limit'; did you mean limits", normalisation="limit")
     video = sorted((filmed / "videos").rglob("*.mp4"))[-1]

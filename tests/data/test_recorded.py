@@ -4,7 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ghost.data.lerobot import LeRobotDataset
-from ghost.data.lerobot_writer import Recording
+from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.normalisation import MODES, Scale
 from ghost.data.recorded import Settings, make
 from ghost.data.results import Measured
 from ghost.errors import GhostError
@@ -58,6 +59,24 @@ def test_values_are_normalised_and_the_rest_is_kept(tmp_path, source):
     assert Measured("all", "episodes", 3) in outcome.measured  # by which the study knows that they are not the paper's
     original = LeRobotDataset.open(source).episode(0).action  # the source is as it was
     np.testing.assert_array_equal(original, recordings()[0].columns["action"])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ranges_are_those_of_the_training_episodes(tmp_path, mode):
+    episodes = recordings()
+    episodes[-1].columns["action"][:, 0] *= 10
+    episodes[-1].columns["action"][3, 2] = 6.0  # in the test episode alone this joint moves
+    write_dataset(tmp_path / "set", episodes, fps=10, robot="test")
+    make(Settings(str(tmp_path / "set"), test_share=0.3, normalisation=mode), seed=0, folder=tmp_path / "run")
+    data = LeRobotDataset.open(tmp_path / "run/dataset")
+    raw = np.concatenate([recording.columns["action"] for recording in episodes[:-1]])
+    scale, expected = data.require_normalisation().action, Scale.measured(mode, raw, "abc")
+    np.testing.assert_array_equal([scale.low[:2], scale.high[:2]], [expected.low[:2], expected.high[:2]])
+    assert np.abs(data.episode(2).action[:, 0]).max() > 2  # beyond the range, and not clipped
+    np.testing.assert_allclose(scale.undo(data.episode(2).action), episodes[-1].columns["action"], rtol=1e-4, atol=1e-3)
+    assert (scale.low[2], scale.high[2]) == (4.0, 6.0)
+    with pytest.raises(GhostError, match=r"task 'fold' has 3 episodes, 3 are to test and none would be left to train"):
+        make(Settings(str(tmp_path / "set"), test_share=0.9), seed=0, folder=tmp_path / "run")
 
 
 def test_the_same_data_set_gives_the_same_bytes(tmp_path, source):

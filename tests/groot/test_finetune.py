@@ -8,9 +8,9 @@ from groot_experiments import FINETUNING, finetune_experiment
 from safetensors.numpy import load_file
 
 from ghost.backbones import finetuning
-from ghost.backbones.finetuning import STATE, FineTuning, Fit, Steps, schedule
+from ghost.backbones.finetuning import STATE, Fit
 from ghost.backbones.groot import Groot
-from ghost.data.sampling import open_demos
+from ghost.backbones.recipe import FineTuning, optimiser, schedule
 from ghost.errors import GhostError
 from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
@@ -57,22 +57,6 @@ def test_the_record_says_what_the_run_came_from(demos, finetuned):
     assert "tokenizer_assets_repo" not in (finetuned.parent / "seed0/checkpoint/config.json").read_text()
 
 
-def test_episodes_to_test_on_are_never_drawn(monkeypatch, tiny, demos):
-    """The head learns from the episodes on which decoders train, and from all of them."""
-    drawn, model = set(), Groot.load(tiny, "new_embodiment", horizon=17)
-    settings = FineTuning(**{**FINETUNING, "checkpoint": "", "cameras": ("head",), "batch_size": 64})
-
-    def seen(dataset, camera, episode, timestep):
-        drawn.update(episode.tolist())
-        return np.zeros((len(episode), 56, 56, 3), np.uint8)
-
-    monkeypatch.setattr(finetuning, "frames", seen)
-    steps = Steps(open_demos(open_runs(demos)[0]), settings)
-    for seed in range(3):
-        steps.batch(model, settings, np.random.default_rng(seed))
-    assert drawn == set(range(12))
-
-
 def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch, tiny, demos, finetuned):
     done, update, out = [], Fit.update, tmp_path / "manifest.json"
 
@@ -105,16 +89,24 @@ def test_no_steps_take_a_checkpoint_as_it_is(tmp_path, tiny, demos):
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-def test_the_schedule_warms_up_and_ends_at_a_tenth():
+def test_the_schedule_is_nvidias():
+    """Up from 0 over the first twentieth, down to 0 by half a cosine."""
     import torch
 
     settings = FineTuning(**{**FINETUNING, "checkpoint": "", "cameras": (), "steps": 1000})
     share = schedule(torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=5e-5), settings)
-    shares = np.array([share(k) for k in range(1001)])
-    assert shares.argmax() in (49, 50)
-    assert shares[0] < 0.05
-    assert shares.max() > 0.98
-    assert shares[-1] == pytest.approx(0.1)
+    assert [share(k) for k in (0, 25, 50, 525, 1000)] == pytest.approx([0, 0.5, 1, 0.5, 0])
+
+
+def test_biases_and_norms_do_not_decay():
+    import torch
+
+    settings = FineTuning(**{**FINETUNING, "checkpoint": "", "cameras": ()})
+    head = torch.nn.ModuleDict({"linear": torch.nn.Linear(2, 3), "norm": torch.nn.LayerNorm(3)})
+    decaying, others = optimiser(head, settings).param_groups
+    assert [id(x) for x in decaying["params"]] == [id(head["linear"].weight)]
+    assert (decaying["weight_decay"], others["weight_decay"]) == (1e-5, 0)
+    assert decaying["betas"] == (0.95, 0.999)
 
 
 @pytest.mark.parametrize(

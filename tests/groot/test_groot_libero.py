@@ -1,4 +1,4 @@
-"""GR00T in the closed loop of LIBERO-10, from a filmed data set in the public format to rollouts: one call."""
+"""GR00T in the closed loop of LIBERO-10, from a filmed data set in the public format to a PDF: one call."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import yaml
 from conftest import ROOT, call, copy_project
 from ghost.data.features import FeatureCache
 from ghost.libero.sensing import Senses
+from ghost.report.tex import available
 from ghost.runs.records import open_runs
 
 pytest_plugins = ("groot_fixtures",)
@@ -24,11 +25,15 @@ pytestmark = pytest.mark.groot
 DATA = "data/loop"
 TASK = 5
 POLICIES = ("mlp", "ghost_pg", "ghost_pz", "dit", "dit4")
+TABLE = f"{DATA}/paper/tab_libero10.pdf"
+MARKS = {"GR00T N1.5 weights", "LIBERO assets"}  # the tiny checkpoint, and the primitives
+READ = "import sys, pypdf; print(*(page.extract_text() for page in pypdf.PdfReader(sys.argv[1]).pages))"
 OWN = {
     "extends": "smoke",
     "backbone": "groot",
     "libero_demos": "recordings/libero",
     "max_seeds": 1,
+    "leave_out": ["libero_mlp_phase", "libero_gru_phase", "libero_ghost", "libero_*_ensemble_rollout", "*_misdirected"],
     "experiments": {
         "libero_features": {"tokens": 8, "d_token": 64, "stride": 8, "pixels": 56, "samples_per_shard": 16},
         "libero_dit": {"steps": 2, "batch_size": 4},
@@ -40,17 +45,27 @@ OWN = {
 def project(tmp_path_factory, tiny):
     if not find_library("OSMesa"):
         pytest.skip("no OpenGL here: apt-get install libosmesa6")
+    if not available():
+        pytest.skip("no TeX here")
     folder = copy_project(tmp_path_factory.mktemp("project"))
-    ours = Path(shutil.which("snakemake")).with_name("python")  # GR00T's environment has no simulator
-    film = [str(ours), str(ROOT / "tests/libero/filmed.py"), str(folder / OWN["libero_demos"])]
+    film = [ours(), str(ROOT / "tests/libero/filmed.py"), str(folder / OWN["libero_demos"])]
     opengl = {**os.environ, "MUJOCO_GL": "osmesa", "PYTHONPATH": str(ROOT / "src")}
     subprocess.run([*film, "v2.1", str(TASK), "2"], env=opengl, check=True, capture_output=True)
     shutil.copytree(tiny, folder / "weights/tiny")
     own = {**OWN, "groot": {"checkpoint": "weights/tiny", "python": sys.executable}}
     (folder / "config/loop.yaml").write_text(yaml.safe_dump(own))
-    acted = [f"{DATA}/runs/libero_{policy}_rollout/manifest.json" for policy in POLICIES]
-    call(folder, "snakemake", *acted, "--config", "scale=loop", MUJOCO_GL="osmesa")
+    call(folder, "snakemake", TABLE, "--config", "scale=loop", MUJOCO_GL="osmesa")
     return folder
+
+
+def ours() -> str:
+    """The interpreter of our own environment: GR00T's has no simulator."""
+    return str(Path(shutil.which("snakemake")).with_name("python"))
+
+
+def plain(text: str) -> str:
+    """Without spaces, which a PDF does not keep."""
+    return "".join(text.split()).replace("’", "'")
 
 
 def run_of(project, name):
@@ -61,8 +76,25 @@ def run_of(project, name):
 def test_a_rollout_rests_on_no_other_stand_in(project, policy):
     """Backbone and demonstrations are real but for the tiny checkpoint; the assets are the primitives."""
     run = run_of(project, f"libero_{policy}_rollout")
-    assert run.record()["stand_ins"] == ["GR00T N1.5 weights", "LIBERO assets"]
+    assert set(run.record()["stand_ins"]) == MARKS
     assert run.value("all", "success") in (0.0, 1.0)
+
+
+def test_the_table_in_the_pdf_has_a_row_for_each_policy_and_no_other_stand_in(project):
+    """Every printed number is that of its cell, and no cell rests on a stand-in for backbone or demonstrations."""
+    lines = (project / DATA / "cells/tab_libero10.jsonl").read_text().splitlines()
+    cells = {cell["id"].removeprefix("tab:libero10/"): cell for cell in map(json.loads, lines)}
+    assert set().union(*(cell["stand_ins"] for cell in cells.values())) == MARKS
+    printed = plain(call(project, ours(), "-c", READ, TABLE).stdout)
+    rows = {"MLP": "MLP", "Ghost_PG": "Ghost PG", "Ghost_PZ": "Ghost PG, persistent"}
+    rows |= {"GR00T_head": "GR00T's head, 8 steps", "GR00T_head_4": "GR00T's head, 4 steps"}
+    for name, title in rows.items():
+        row = plain(f"{title}{cells[f'{name}/params']['shown']}{'yes' if 'PG' in title else 'no'}")
+        assert row in printed
+        assert plain(cells[f"{name}/success"]["shown"]) in printed.partition(row)[2][:40]
+    assert not [word for word in ("GRU", "Vanilla", "ensemble") if word in printed]
+    assert plain("stand-in for GR00T N1.5 weights, LIBERO assets: not comparable with published numbers") in printed
+    assert plain("ghost audit tab:libero10 --scale loop") in printed
 
 
 def test_the_cache_carries_what_the_loop_needs(project):

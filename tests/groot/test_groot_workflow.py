@@ -15,6 +15,7 @@ import pytest
 import yaml
 from groot_experiments import CAMERAS
 
+import labs
 from conftest import call, copy_project
 from ghost.backbones.groot_environment import lock
 from ghost.data.features import FeatureCache
@@ -124,6 +125,27 @@ def test_two_jobs_made_the_shards(project):
     assert all(re.search(r"^\[100%\] (\d+)/\1 shards", text, re.MULTILINE) for text in logs.values())
     assert all(text.count("attention is SDPA") == 1 for text in logs.values())  # the model was loaded once
     assert "attention" not in (project / "logs/mylab/cache_features/dual_arm_features.log").read_text()
+
+
+def test_a_data_set_of_other_tasks_and_dimensions_has_its_own_table(project):
+    """14 actions, 3 tasks: fine-tuned, encoded, learnt and tested, with one file of configuration."""
+    labs.write_filmed(project / "recordings/arms")
+    lab = yaml.safe_load((project / "config/mylab.yaml").read_text())
+    sizes = {"dual_arm_features": {"tokens": 8, "d_token": 64}, "dit": {"steps": 1}}
+    own = {**lab, "demos": "recordings/arms", "max_seeds": 1, "experiments": sizes, "split": {"samples": 60}}
+    (project / "config/arms.yaml").write_text(yaml.safe_dump(own))
+    table = "data/arms/paper/generated/tab_per_task.tex"
+    call(project, "snakemake", table, "--config", "scale=arms")
+    cells = [json.loads(line) for line in (project / "data/arms/cells/tab_per_task.jsonl").read_text().splitlines()]
+    assert {cell["condition"] for cell in cells} == set(labs.TASKS)
+    assert all(cell["value"] > 0 for cell in cells)
+    assert {of for cell in cells for of in cell["stand_ins"]} == {"GR00T N1.5 weights"}
+    cache = FeatureCache.open(project / "data/arms/runs/dual_arm_features/manifest.json")
+    assert cache.action_mask.sum() == 14
+    predicted = cache.normalisation.action.undo(cache.predicted_action(range(5)))  # [5, 17, 14], in the robot's units
+    assert predicted.shape == (5, 17, 14)
+    tuned = open_runs(project / "data/arms/runs/dit/manifest.json")[0].record()["settings"]
+    assert (tuned["test_share"], tuned["train_episodes"]) == (0.2, 0)
 
 
 def test_nothing_is_to_be_done_again_but_what_depends_on_a_camera(project):

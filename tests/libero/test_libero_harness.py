@@ -26,6 +26,11 @@ TASK = 5
 PIXELS = {"tokens": 24, "d_token": 64, "text_tokens": 4, "hidden": 64, "weights_seed": 0, "cameras": []}
 DRAWN = {"stride": 4, "test_episodes": 1, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 64}
 TRAINING = {"split": "episode", "epochs": 3, "batch_size": 64, "learning_rate": 1e-3}
+CRASH = """
+import sys
+from ghost.serving.harness import score
+score(sys.argv[1], [5], episodes=2, max_steps=12, benchmark="crashing:Crashing")
+"""
 
 
 def recorded(episodes, **broken):
@@ -39,7 +44,10 @@ def recorded(episodes, **broken):
 def test_an_episode_with_an_error_is_no_failed_trial():
     whole = recorded(3)
     assert checked(whole, 3) is whole
-    assert report(whole, None).splitlines() == ["   1 of    3  put", "   1 of    3  succeeded"]
+    assert report(whole, None).splitlines() == [
+        "   1 of    3  [6 to 79 %]  put",
+        "   1 of    3  [6 to 79 %]  succeeded",
+    ]
     crash = {"failure_reason": "env_step", "failure_detail": "Traceback\nmujoco.FatalError: gladLoadGL error"}
     with pytest.raises(GhostError, match=r"3 of 3 episodes had an error, the first mujoco\.FatalError: gladLoadGL"):
         checked(recorded(3, **crash), 3)
@@ -90,6 +98,14 @@ def test_vla_evals_own_libero_plays_our_served_policy(seeing, tmp_path, root):
             [*command, "score", f"ws://127.0.0.1:{port}", *asked], cwd=root, capture_output=True, text=True, check=False
         )
         assert said.returncode == 0, said.stdout + said.stderr
+        broken = subprocess.run(
+            [sys.executable, "-c", CRASH, f"ws://127.0.0.1:{port}"],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     finally:
         server.terminate()
         assert server.wait(30) == 0
@@ -99,7 +115,11 @@ def test_vla_evals_own_libero_plays_our_served_policy(seeing, tmp_path, root):
     assert [episode["steps"] for episode in result["tasks"][0]["episodes"]] == [12, 12]
     assert result["server_info"]["observation_params"]["send_wrist_image"] is True
     assert "Spec mismatch" not in said.stderr
-    assert "   0 of    2  succeeded" in said.stdout
+    assert "   0 of    2  [0 to 66 %]  succeeded" in said.stdout
+    # vla-eval itself counts these as failures and ends well
+    assert broken.returncode != 0
+    assert "GhostError: 2 of 2 episodes had an error" in broken.stderr
+    assert broken.stderr.strip().endswith("RuntimeError: the simulator died")
 
 
 def wait_for(health, server):

@@ -128,6 +128,12 @@ def _turned(columns):
     return columns
 
 
+def _swapped(columns):
+    """Commands along x and y in each other's place."""
+    columns["action"][:, :2] = columns["action"][:, 1::-1].copy()
+    return columns
+
+
 def _resting(columns):
     return {
         name: np.concatenate([np.repeat(value[:1] * (name != "action"), 40, axis=0), value])
@@ -142,6 +148,7 @@ def _resting(columns):
         (_robosuites, "ipec", 20, r"commands run from -1 to 1, but the convention 'ipec' opens at 1 and closes at 0"),
         (_opposite, "ipec", 20, r"the fingers are further apart .* its gripper has the other sign"),
         (_turned, "ipec", 20, r"the hand does not follow its commands along x"),
+        (_swapped, "ipec", 20, r"along x the hand follows its commands along y"),
         (lambda columns: columns, "ipec", 5, r"5 steps a second; LIBERO has 20"),
         (_resting, "ipec", 20, r"% of the steps command nothing, .* leave such steps out"),
         (lambda columns: columns, "openpi", 20, r"has no column 'state'; its columns are"),

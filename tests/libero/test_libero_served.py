@@ -25,7 +25,7 @@ NAME = "gru_phase"  # its memory grows while an episode begins
 
 
 def text(**changes):
-    given = {**SETTINGS, "rows": 2, **changes}
+    given = {**SETTINGS, "rows": 8, **changes}
     return declared("served", "rollout", "ghost.steps.rollout", given, [1], ["features", NAME])
 
 
@@ -96,9 +96,9 @@ def gone(process):
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
-def test_a_server_gives_the_episodes_of_a_policy_in_the_process(whole, start, tmp_path, temporary):
+def test_a_server_gives_four_simulators_the_episodes_of_a_policy_in_the_process(whole, start, tmp_path, temporary):
     out = tmp_path / "manifest.json"
-    job = start(out, 2)
+    job = start(out, 4)
     assert job.wait(300) == 0, job.stderr.read()
     (run,) = open_runs(out)
     assert run.files == whole.files

@@ -20,10 +20,21 @@ from packaging.specifiers import SpecifierSet
 
 from ghost.errors import GhostError
 from ghost.project import lock
-from ghost.project.lock import GROOT_HEAD, environment_text, fits, line, read_lock, write_lock
+from ghost.project.lock import (
+    CONDA,
+    GROOT_CONDA,
+    HEADS,
+    environment_text,
+    fits,
+    groot_declaration,
+    line,
+    read_lock,
+    write_lock,
+)
 from ghost.runs.environment import installed, plain
 
 SYSTEMS = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")]
+LOCKS = ("cuda", "groot", "groot-cpu")
 EITHER = "platform_machine == 'x86_64' or platform_machine == 'arm64'"
 
 
@@ -31,22 +42,39 @@ def lines_of(path) -> list[str]:
     return [text for text in path.read_text().splitlines() if not text.startswith("#")]
 
 
-def test_conda_has_the_same_environment_as_pip(root):
-    text = (root / "environment.yml").read_text()
-    pins = [text.partition(" --hash")[0] for text in lines_of(root / "requirements.lock")]
-    assert text == environment_text(pins)
+@pytest.mark.parametrize(
+    ("path", "pinned", "name"),
+    [(CONDA, "requirements.lock", "ghost"), (GROOT_CONDA, "workflow/envs/groot.lock", "groot")],
+)
+def test_conda_has_the_same_environment_as_pip(root, path, pinned, name):
+    text, lines = (root / path).read_text(), lines_of(root / pinned)
+    assert text == environment_text(lines, name, HEADS[path])
     listed = next(entry["pip"] for entry in yaml.safe_load(text)["dependencies"] if isinstance(entry, dict))
-    assert listed == pins
+    assert listed == [line.partition(" --hash")[0] for line in lines]
 
 
 def test_groots_environments_are_locks_of_their_own(root):
     envs = root / "workflow/envs"
     pins, on_cpu = read_lock(envs / "groot.lock"), read_lock(envs / "groot-cpu.lock")
-    listed = [f"{name}=={version}" for name, version in pins.items()]
-    assert (envs / "groot.yml").read_text() == environment_text(listed, "groot", GROOT_HEAD)
     assert pins["lerobot"] == on_cpu["lerobot"] == "0.4.4"  # the last one with GR00T N1.5 for Python 3.11
-    assert on_cpu["torch"] == read_lock(root / "requirements.lock")["torch"]  # a CPU build; any other is gigabytes
+    ours = lines_of(root / "requirements.lock")
+    torch = [
+        [text for text in lines if text.startswith("torch==")] for lines in (ours, lines_of(envs / "groot-cpu.lock"))
+    ]
+    assert torch[0] == torch[1]  # a CPU build; any other is gigabytes
     assert "lerobot" not in read_lock(root / "requirements.lock")
+
+
+def test_groots_environments_are_declared_beside_ours(root):
+    tool = tomllib.loads((root / "pyproject.toml").read_text())["tool"]
+    gpu = tomllib.loads(groot_declaration(tool))
+    assert gpu["project"]["dependencies"] == tool["ghost"]["groot"]["requires"]
+    assert gpu["tool"]["uv"]["exclude-dependencies"] == []  # ours leaves transformers out
+    cpu = tomllib.loads(groot_declaration(tool, **tool["ghost"]["groot-cpu"]))
+    assert {*gpu["project"]["dependencies"]} - {*cpu["project"]["dependencies"]} == {"timm<1.1"}
+    assert "torch==2.13.0" in cpu["tool"]["uv"]["override-dependencies"]
+    pinned = read_lock(root / "workflow/envs/groot-cpu.lock", here=False)
+    assert not pinned.keys() & {*tool["ghost"]["groot-cpu"]["exclude"]}
 
 
 def test_what_runs_here_is_what_is_locked(root):
@@ -77,8 +105,10 @@ def test_the_lock_is_what_the_declaration_asks_for_and_nothing_else(root):
 
 
 def test_every_locked_package_has_its_hashes(root):
-    ours, cuda = lines_of(root / "requirements.lock"), lines_of(root / "workflow/envs/cuda.lock")
-    for text in (*ours, *cuda):
+    ours, cuda, *groot = (
+        lines_of(root / path) for path in ("requirements.lock", *(f"workflow/envs/{name}.lock" for name in LOCKS))
+    )
+    for text in (*ours, *cuda, *groot[0], *groot[1]):
         assert re.fullmatch(r"[a-z0-9-]+==[^ ]+( ; [^-]+)?( --hash=sha256:[0-9a-f]{64})+", text), text
     assert all("darwin" not in text and " ; " in text for text in cuda)
     builds = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["ghost"]["cpu-builds"]
@@ -137,7 +167,9 @@ def wheel(folder: Path, name: str, version: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def install(tmp_path, root, tools: Path, builds=("2.13.0", "2.13.0+cpu"), **changed: str):
+def install(
+    tmp_path, root, tools: Path, builds=("2.13.0", "2.13.0+cpu"), *, has_cuda_lock: bool = True, **changed: str
+):
     """workflow/envs/install.sh with real pips, packages of our own and a lock of them; what was installed."""
     wheels, venv = tmp_path / "wheels", tmp_path / "venv"
     for folder in (wheels, venv / "bin", venv / "lib/python3.11/site-packages", tools):
@@ -155,7 +187,7 @@ def install(tmp_path, root, tools: Path, builds=("2.13.0", "2.13.0+cpu"), **chan
     (tmp_path / "cuda").write_text(f"nvidia_tiny==1.0 --hash=sha256:{cuda}\n")
     places = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
     env = {**os.environ, "PATH": f"{tools}:/usr/bin:/bin", **places}
-    given = [root / "workflow/envs/install.sh", venv, tmp_path / "lock", tmp_path / "cuda"]
+    given = [root / "workflow/envs/install.sh", venv, tmp_path / "lock", *[tmp_path / "cuda"][: int(has_cuda_lock)]]
     done = subprocess.run(["bash", *map(str, given)], capture_output=True, text=True, check=False, env=env)
     return done, {path.stem for path in venv.glob("lib/*/site-packages/*.dist-info")}
 
@@ -171,9 +203,25 @@ def test_with_a_gpu_torch_comes_with_the_libraries_of_cuda(tmp_path, root):
     tools.mkdir()
     (tools / "nvidia-smi").write_text("#!/bin/sh\n")
     (tools / "nvidia-smi").chmod(0o755)
-    done, there = install(tmp_path, root, tools, builds=["2.13.0"])  # as on the usual index
+    done, there = install(tmp_path, root, tools)
     assert done.returncode == 0, done.stderr
     assert there == {"tiny-1.0", "torch-2.13.0", "nvidia_tiny-1.0"}
+
+
+def test_a_lock_for_gpus_has_all_libraries_and_is_taken_as_it_is(tmp_path, root):
+    """As groot.lock: also on a login node without a GPU, where a build without CUDA, not in the lock, is at hand."""
+    done, there = install(tmp_path, root, tmp_path / "tools", has_cuda_lock=False, torch="0" * 64)
+    assert done.returncode == 0, done.stderr
+    assert there == {"tiny-1.0", "torch-2.13.0"}
+
+
+@pytest.mark.parametrize(("name", "beside"), [("groot", []), ("groot-cpu", ["workflow/envs/cuda.lock"])])
+def test_make_sets_up_groots_environment_with_hashes(root, name, beside):
+    path = f"workflow/envs/{name}.lock"
+    asked = ["make", "-n", "-W", path, f"GROOT_LOCK={path}", ".venv-groot/ready"]
+    said = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=True).stdout
+    (command,) = [text for text in said.splitlines() if "install.sh" in text]
+    assert command.split()[1:] == ["workflow/envs/install.sh", ".venv-groot", path, *beside]
 
 
 @pytest.mark.parametrize("name", ["tiny", "torch"])

@@ -13,12 +13,30 @@ import pytest
 
 from conftest import call, copy_project
 from ghost.errors import GhostError
-from ghost.project.plan import LIMIT, START_S, Cost, Job, before, cost, lines, plan, price, read_jobs, targets
+from ghost.project import job_times
+from ghost.project.job_times import JobTime
+from ghost.project.jobs import Job, before, read_jobs
+from ghost.project.plan import (
+    LIMIT,
+    START_S,
+    UNKNOWN,
+    Cost,
+    Place,
+    cost,
+    lines,
+    on_this_machine,
+    plan,
+    price,
+    price_all,
+    targets,
+)
 from ghost.project.prices import Price
 from ghost.runs.records import digest
 from ghost.study.builds import load
 from ghost.study.declarations import Artefact
 from ghost.study.parts import Part
+
+CLUSTER = Place(8, 128)
 
 
 @pytest.fixture
@@ -46,18 +64,20 @@ def test_jobs_are_those_of_snakemakes_graph_with_the_slurm_profile(here):
 
 
 def test_the_papers_critical_path_is_shorter_than_a_working_day(here):
-    """From the measured units that the repository has; jobs without one count with their time limit."""
+    """From the rehearsals that the repository has; jobs without one count with measured units or their time limit."""
     said = plan("paper", load({"scale": "paper"}), gpus=8, cores=128).splitlines()
     chain_h, took_h = (float(re.search(r"([\d.]+) h$", line)[1]) for line in said[-2:])
     assert said[-2].startswith("critical path, at most: make_demos")
     assert chain_h < 8
+    assert took_h < 8
     assert said[-1].startswith("on 8 GPUs and 128 cores, at most: ")
     assert took_h >= chain_h
     (prices,) = (line for line in said if line.startswith("prices: "))
     rehearsed, measured, limits = map(int, re.findall(r"(\d+) (?:jobs )?by", prices))
-    assert rehearsed + measured > 200
-    assert limits > 0  # the price of a job that nobody has measured is its limit, and the plan says so
-    asked = r"memory of train: asks for 12000 MB; the largest peak so far is \d+ MB, .*"
+    assert rehearsed > 400
+    assert limits < 30  # the price of a job that nobody has measured is its limit
+    assert measured < 30
+    asked = r"memory of train: asks for 60000 MB; the largest peak so far is \d+ MB, .*"
     assert any(re.fullmatch(asked, line) for line in said)
 
 
@@ -85,10 +105,37 @@ def test_episodes_share_the_cores_of_a_job_and_seeds_do_not():
     smoke = load({"scale": "smoke"})
     for name, expected in (("libero_mlp_rollout", 2 * 10), ("mlp", 16 * 10)):
         job = Job("x", (name,), frozenset(), frozenset(), cpus=8, limit_s=1)
-        assert cost(job, Part("p", (1,), 16), smoke, Known()).wall_s == START_S + expected
+        assert cost(job, Part("p", (1,), 16), smoke, Known(), CLUSTER).wall_s == START_S + expected
     on_gpu = Job("x", ("mlp",), frozenset(), frozenset(), gpus=1, limit_s=50)  # slower on a CPU than the GPU may be
-    bound = cost(on_gpu, Part("p", (1,), 16), smoke, Known())
+    bound = cost(on_gpu, Part("p", (1,), 16), smoke, Known(), CLUSTER)
     assert (bound.wall_s, bound.source, bound.at_most) == (50, LIMIT, True)
+
+
+def test_on_this_machine_jobs_start_fast_and_light_rules_have_a_price(here):
+    known = (JobTime("train", "smoke", "a CPU", 9, 0.5), JobTime("plot", "laptop", "a CPU", 9, 3.0))
+    smoke, place = load({"scale": "smoke"}), Place(0, 2, here=True, known=known)
+    jobs, grain = read_jobs(["all"], {"scale": "smoke"}, cores=2)
+    assert not grain
+    names = {job.name: job for job in jobs}
+    timed, trained = (on_this_machine(names[name], smoke, place) for name in ("simulate training_time", "train mlp"))
+    assert (timed.cpus, trained.cpus, trained.gpus) == (2, 1, 0)  # nothing may run beside what is timed
+    assert not any("_part" in job.rule for job in jobs)  # one job an experiment
+    chosen = [trained, names["plot switch_speed"], names["summarize fig_switch_speed"]]
+
+    class Known:
+        def price(self, name):
+            return Price(10.0, "smoke", start_s=99.0)
+
+    assert cost(chosen[0], Part("p", (1, 2), 2), smoke, Known(), place).wall_s == 0.5 + 2 * 10
+    found = price_all(chosen[1:], smoke, grain, place)
+    assert [found[job].wall_s for job in chosen[1:]] == [3.0, 0.0]
+    nothing = dataclasses.replace(chosen[0], wildcards=("switch_speed",), rule="simulate")
+    assert cost(nothing, Part("p", (1,), 1), smoke, Nothing(), place).source == UNKNOWN
+
+
+class Nothing:
+    def price(self, name):
+        return None
 
 
 def test_jobs_that_differ_in_their_part_are_one_line():
@@ -109,6 +156,26 @@ def test_what_cannot_be_planned_is_one_line():
     later = dataclasses.replace(load({}), artefacts=(Artefact("tab", "later"),))
     with pytest.raises(GhostError, match="nothing builds it yet"):
         targets("tab:later", later)
+
+
+@pytest.mark.slow
+def test_a_pilot_says_its_cost_and_runs_the_whole_chain(tmp_path):
+    folder = copy_project(tmp_path / "project")
+    told = call(folder, "ghost", "pilot", "mlp_offline", "--scale", "smoke").stdout.splitlines()
+    assert told[0] == "mlp_offline at smoke scale: 4 jobs, 4 to run, 0 cached"
+    assert told[-1] == "snakemake data/smoke/runs/mlp_offline/manifest.json --config scale=smoke"
+    assert not (folder / "data/smoke/runs").exists()
+    call(folder, "ghost", "pilot", "mlp_offline", "--scale", "smoke", "--run")
+    made = {path.parent.name for path in (folder / "data/smoke/runs").glob("*/manifest.json")}
+    assert made == {"dual_arm", "dual_arm_features", "mlp", "mlp_offline"}
+    again = call(folder, "ghost", "pilot", "mlp_offline", "--scale", "smoke", "--slurm").stdout.splitlines()
+    assert again[0] == "mlp_offline at smoke scale: 8 jobs, 0 to run, 8 cached"  # each seed is a part there
+    assert again[-1].startswith("snakemake --profile slurm data/smoke/runs/mlp_offline/")
+    kept = call(folder, "ghost", "plan", "--scale", "smoke", "--keep").stdout
+    assert "data/bench/jobs.json: 4 rules of data/smoke, " in kept
+    rules = {row.rule: row for row in job_times.read(folder / job_times.BENCH) if row.build == "smoke"}
+    assert rules.keys() == {"make_demos", "cache_features", "train", "evaluate"}
+    assert all(0 <= row.each_s < 60 and row.jobs == 1 for row in rules.values())
 
 
 @pytest.mark.slow

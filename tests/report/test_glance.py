@@ -18,7 +18,7 @@ def made_up(**fields):
     """Every chosen cell, each with a value of its own."""
     ids = [name for _, _, identity, p in headlines.chosen() for name in (identity, p) if name]
     fields = {"unit": "", "stand_ins": [], "reduced": False, **fields}
-    return {name: {"shown": f"v{number}", **fields} for number, name in enumerate(ids)}
+    return {name: {"shown": f"v{number}", "value": number, **fields} for number, name in enumerate(ids)}
 
 
 def test_every_decoder_agent_and_policy_has_a_line_and_a_random_walk_has_none():
@@ -33,9 +33,9 @@ def test_a_line_has_the_value_the_p_value_and_the_cell():
     cells = made_up(unit="%")
     text = glance.block(cells, "laptop")
     value, p = cells["tab:lightweight/CVAE/test_mse"]["shown"], cells["tab:lightweight/CVAE/p"]["shown"]
-    assert re.search(rf"^\| .* \| CVAE \| {value} % \| {p} \| `tab:lightweight/CVAE/test_mse` \|$", text, re.M)
+    assert re.search(rf"^\|  \| CVAE \| {value} % \| {p} \| `tab:lightweight/CVAE/test_mse` \|$", text, re.M)
     ghost = cells["tab:lightweight/Ghost/test_mse"]["shown"]
-    assert f"| Ghost | {ghost} % |  | `tab:lightweight/Ghost/test_mse` |" in text
+    assert f"| test error (MSE), dual-arm data | Ghost | {ghost} % |  | `tab:lightweight/Ghost/test_mse` |" in text
 
 
 def test_a_p_value_is_of_a_comparison_with_ghost():
@@ -50,6 +50,20 @@ def test_the_sentence_names_build_stand_ins_and_scale():
     assert "stand-ins (backbone, data) and on settings that are smaller" in text
     assert "neither confirm nor refute" in text
     assert "neither" not in glance.block(made_up(), "paper")
+
+
+def test_another_decoder_that_beats_ghost_is_named():
+    cells = made_up()
+    assert "Ghost has the lowest test error." in glance.block(cells, "laptop")
+    mlp, p, ghost = (cells[f"tab:lightweight/{name}"] for name in ("MLP/test_mse", "MLP/p", "Ghost/test_mse"))
+    mlp["value"] = -1
+    said = f"Not Ghost but the MLP has the lowest test error: {mlp['shown']} against {ghost['shown']}, p {p['shown']}."
+    assert said in glance.block(cells, "laptop")
+
+
+def test_the_verdicts_are_counted_in_their_order():
+    text = glance.counted(["different", "not comparable", "identical", "not comparable"])
+    assert "with 4 numbers and statements of the article: 1 identical, 1 different, 2 not comparable. [" in text
 
 
 def test_a_build_without_the_cells_is_refused():

@@ -1,6 +1,7 @@
 """What a draft marks, the camera-ready build refuses."""
 
 import json
+import re
 
 import pytest
 
@@ -52,16 +53,27 @@ def test_a_sentence_without_a_predicate_or_a_cell_is_not_supported(project, tmp_
 
 def test_predicates_of_the_report_are_expressions_over_cells_that_exist(root):
     from ghost.study import ARTEFACTS
+    from ghost.study.closed_loop import artefacts
 
-    declared = {f"{artefact.id}/{one.name}": 1.0 for artefact in ARTEFACTS for one in artefact.cells}
-    cells = {identity: {"value": value, "shown": "1 ± 1"} for identity, value in declared.items()}
+    every = {*ARTEFACTS, *artefacts()}  # also where no study is shipped
+    declared = {f"{artefact.id}/{one.name}": 1.0 for artefact in every for one in artefact.cells}
+    cells = {identity: {"value": value, "shown": "1 ± 1", "interval": [0, 2]} for identity, value in declared.items()}
     for sentence, predicate in read_sentences(root / "paper/sentences.yaml").items():
         assert "there is no" not in supported(predicate, cells)[1], sentence
 
 
 def test_every_predicate_is_bound_to_a_sentence(root):
     used = {name for path in (root / "paper/sections").glob("*.tex") for name in USED.findall(path.read_text())}
+    study = (root / "paper/studies/closed_loop_study.tex").read_text()
+    used |= set(re.findall(r"\\whether\{([^{}]*)\}", study))
     assert used == set(read_sentences(root / "paper/sentences.yaml"))
+
+
+def test_a_predicate_knows_the_ends_of_an_interval():
+    cells = {"tab:x/a": {"value": 2.0, "shown": "2", "interval": [1.0, 3.0]}, "tab:x/b": {"value": 1.0, "shown": "1"}}
+    assert supported("low('tab:x/a') == 1 and high('tab:x/a') == 3", cells)[0]
+    assert not supported("low('tab:x/a') > 1", cells)[0]
+    assert supported("low('tab:x/b') > 0", cells) == (False, "tab:x/b has no interval")
 
 
 def test_sentences_of_another_form_are_named(tmp_path):

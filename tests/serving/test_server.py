@@ -19,6 +19,7 @@ from acting import SENSES, alone, look, random_policy, same, told
 from ghost.data.lerobot import STATE
 from ghost.errors import GhostError
 from ghost.libero.conventions import find_convention
+from ghost.libero.policy import Asked
 from ghost.libero.sensing import Senses
 from ghost.libero.tasks import trial_seeds
 from ghost.serving.client import Client
@@ -100,6 +101,47 @@ def test_one_simulator_and_six_at_once_get_the_plans_of_a_policy_alone(address, 
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda number: episode(address, number), range(6)))
     assert all(same(*pair) for pairs in zip(found, expected, strict=True) for pair in zip(*pairs, strict=True))
+
+
+def test_a_batch_of_one_of_four_and_of_eight_give_the_same_plans(torch_as_it_was):
+    """How many share a pass is looked at, and shows in no plan."""
+    torch.set_num_threads(1)
+    policy = random_policy("ghost_phase", 8, (0, 1), persistent=True)
+    expected, shared, plan = [alone(policy, number) for number in range(8)], [], policy.plan
+    policy.plan = lambda asked: (shared.append(len(asked)), plan(asked))[1]
+
+    async def episodes(simulators):
+        server = Server(policy, RUNS, 8)
+        planning = asyncio.create_task(server.plan_forever())
+        sessions, found = [policy.session(number) for number in range(simulators)], []
+        for step in range(STEPS):
+            asked = [Asked(session, look(n, step), told(n)) for n, session in enumerate(sessions)]
+            found.append(await asyncio.gather(*map(server.plan, asked)))
+        planning.cancel()
+        return found
+
+    for simulators in (1, 4, 8):
+        shared.clear()
+        found = asyncio.run(episodes(simulators))
+        assert shared == [simulators] * STEPS
+        assert all(same(plan, expected[n][step]) for step, plans in enumerate(found) for n, plan in enumerate(plans))
+
+
+def test_noise_is_that_of_the_episode_and_of_nobody_else(torch_as_it_was, tmp_path):
+    """Of a decoder that draws: the same seed draws the same beside others, another seed something else."""
+    torch.set_num_threads(1)
+    policy = random_policy("diffusion", 4)
+    assert policy.draw == [True]
+    expected = [alone(policy, number) for number in range(4)]
+    with serving(Place(tmp_path / "policy", "", 0), policy):
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda number: episode(f"unix:{tmp_path}/policy", number), range(4)))
+        client = Client(f"unix:{tmp_path}/policy", SENSES, RUNS)
+        client.start(1)
+        other = client.plan(look(0, 0), told(0))
+        client.close()
+    assert all(same(*pair) for plans in zip(found, expected, strict=True) for pair in zip(*plans, strict=True))
+    assert not same(other, expected[0][0])
 
 
 def test_a_slow_simulator_keeps_nobody_waiting(address, policy):

@@ -7,6 +7,7 @@ import yaml
 
 from ghost.backbones import groot_files
 from ghost.errors import GhostError
+from ghost.report.inventory import outputs
 from ghost.study import ARTEFACTS, EXPERIMENTS
 from ghost.study import builds as config
 from ghost.study import groot as groot_study
@@ -17,7 +18,8 @@ from ghost.study.seeds import SEEDS
 def test_laptop_is_the_default_and_paper_reduces_nothing(root):
     assert config.load({}, root).scale == "laptop"
     paper = config.load({"scale": "paper"}, root)
-    assert all(not paper.declaration(e.name)["reduced"] for e in EXPERIMENTS)
+    # what was shipped was recorded elsewhere, at a size of its own
+    assert all(not paper.declaration(e.name)["reduced"] for e in EXPERIMENTS if e.step != "read_study")
 
 
 def test_what_a_scale_makes_smaller_is_known(root):
@@ -188,6 +190,15 @@ def test_a_step_receives_all_modules_whose_code_it_runs(root):
     assert modules["libero_mlp_rollout"][2:] == ["ghost.decoders.mlp", "ghost.backbones.libero_standin"]
     assert "ghost.agents.rl2" in modules["dark_room_switching"]
     assert {"ghost.decoders.transformer", "ghost.decoders.dit"} < set(modules["latency"])
+
+
+def test_how_a_fine_tuning_is_cut_is_no_part_of_it(root):
+    asked = {"backbone": "groot", "groot": {"checkpoint": "/w"}, "scale": "paper"}
+    cut, whole = config.load({**asked, "micro_batch": 2, "workers": 8}, root), config.load(asked, root)
+    assert (cut.environment("dit"), cut.threads("dit")) == ({"GHOST_MICRO_BATCH": "2"}, 8)
+    assert (whole.environment("dit"), whole.threads("dit")) == ({}, 1)
+    assert cut.declaration("dit") == whole.declaration("dit")
+    assert cut.environment("mlp") == {}
 
 
 def test_another_backbone_changes_the_features_and_the_diffusion_transformer(root):
@@ -401,3 +412,41 @@ def test_a_rollout_with_groot_has_a_server_and_its_simulators_in_one_job_with_a_
     plain = config.load({"scale": "paper"}, root)
     assert not uses_gpu(plain, "libero_mlp_rollout")
     assert plain.environment("libero_mlp_rollout") == {}
+
+
+SOME = ["libero_gru_phase", "libero_*_misdirected"]
+
+
+def test_what_is_left_out_is_missing_with_all_that_needs_it(root):
+    """A table loses its rows, a figure that lacks one is not built, and there is no report but tables."""
+    build = config.load({"scale": "smoke", "leave_out": SOME}, root)
+    names = {experiment.name for experiment in build.experiments}
+    assert not [name for name in names if name.startswith("libero_gru_phase") or name.endswith("_misdirected")]
+    assert {"libero_mlp_rollout", "libero_ghost_pz_ensemble_rollout"} <= names
+    table = build.artefact("tab:libero10")
+    rows = [row[0][0].plain for group in table.table.groups for row in group]
+    assert "GRU, phase" not in rows
+    assert len(rows) == 7
+    assert not [cell.name for cell in table.cells if "GRU" in cell.name or cell.name.startswith("misdirected")]
+    assert {cell.experiment for cell in table.cells} - {""} <= names
+    made = set(map(str, outputs(build, tex=True)))
+    assert "data/smoke/paper/tab_libero10.pdf" in made
+    assert not {"data/smoke/paper/ghost.pdf", "data/smoke/paper/ghost_supplement.pdf"} & made
+    whole = set(map(str, outputs(config.load({"scale": "smoke"}, root), tex=True)))
+    assert not [path for path in whole if "tab_" in path and path.endswith(".pdf")]
+
+
+def test_a_comparison_with_what_is_left_out_is_a_dash(root):
+    build = config.load({"scale": "smoke", "leave_out": ["libero_mlp"]}, root)
+    table = build.artefact("tab:libero10").table
+    rows, column = [row for group in table.groups for row in group], [text.plain for text in table.head]
+    gains = [row[column.index("Gain (points)")] for row in rows]
+    assert len(rows) == 7
+    assert {part.plain for entry in gains for part in entry} == {"—"}
+    assert build.artefact("fig:libero_complexity").step == ""
+    assert build.artefact("fig:libero_per_task").cells == ()
+
+
+def test_an_experiment_to_leave_out_that_is_unknown_is_one_line(root):
+    with pytest.raises(GhostError, match=r"leave_out: no experiment 'libero_mlpp'.*libero_mlp"):
+        config.load({"scale": "smoke", "leave_out": ["libero_mlpp"]}, root)

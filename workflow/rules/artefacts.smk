@@ -92,3 +92,25 @@ rule tabulate:
     shell:
         "python -m ghost.runs.warm ghost.steps.tabulate --artefact tab:{wildcards.label} --scale {params.scale}"
         " --cells {input.cells:q} --out {output.table:q} > {log:q} 2>&1"
+
+
+# A table as a PDF of its own, for who wants no more; the report has them all.
+rule typeset_table:
+    input:
+        table=rules.tabulate.output.table,
+        cells=rules.tabulate.input.cells,
+        style="paper/ghost.sty",
+    output:
+        pdf=scale.table_pdf("{label}"),
+    log:
+        f"logs/{scale.scale}/typeset_table/{{label}}.log",
+    wildcard_constraints:
+        label="|".join(LABELS["tabulate"]),
+    conda:
+        "../../environment.yml"
+    params:
+        code=code_hash("ghost.steps.typeset_table"),
+        scale=scale.scale,
+    shell:
+        "python -m ghost.runs.warm ghost.steps.typeset_table --artefact tab:{wildcards.label} --table {input.table:q}"
+        " --cells {input.cells:q} --style {input.style:q} --scale {params.scale} --out {output.pdf:q} > {log:q} 2>&1"

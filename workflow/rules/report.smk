@@ -4,6 +4,7 @@ MANIFESTS = [scale.manifest(experiment.name) for experiment in scale.experiments
 # What the report consists of, as a parameter: one more or fewer makes the rules below run again.
 CONTENTS = [*BUILT, *(experiment.name for experiment in scale.experiments)]
 SECTIONS = sorted(map(str, (scale.text / "sections").glob("*.tex")))
+SECTIONS += [str(path) for path in sorted(scale.text.glob("studies/*.tex")) if f"tab_{path.stem}" in BUILT]
 
 
 rule collect:

@@ -7,11 +7,9 @@
 
 
 def python(experiment):
-    if variables := scale.environment(experiment):
-        return " ".join(
-            [*(f"{name}={shlex.quote(value)}" for name, value in variables.items()), "python -m ghost.runs.warm"]
-        )
-    return f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.runs.warm"
+    variables = [f"{name}={shlex.quote(value)}" for name, value in scale.environment(experiment).items()]
+    started = f"{GROOT_PYTHON} -m" if scale.in_groot(experiment) and not CONDA else "python -m ghost.runs.warm"
+    return " ".join([*variables, started])
 
 
 def threads(experiment):

@@ -14,7 +14,7 @@ from ghost.study.builds import Config
 
 PAPER = Path("paper")
 CITED = re.compile(r"\\cell\{([^{}]*)\}|\\verdicts\{[^{}]*\}")
-HOLDS = re.compile(r"\\holds\{([^{}]*)\}\{")
+HOLDS = re.compile(r"\\(?:holds|whether)\{([^{}]*)\}\{")
 VERDICTS = "verdicts"  # what a sentence cites that counts verdicts
 
 

@@ -26,10 +26,7 @@ class Difference:
 
 def compare(first: Path, second: Path) -> list[Difference]:
     """Two builds, each given by its data folder, such as data/laptop in two checkouts."""
-    for folder in (first, second):
-        if not (folder / "cells.jsonl").exists():
-            raise GhostError(f"{folder} has no cells.jsonl: name the data folder of a build, such as data/laptop")
-    ours, theirs = read_cells(first / "cells.jsonl"), read_cells(second / "cells.jsonl")
+    ours, theirs = _cells(first), _cells(second)
     found = []
     for identity in sorted({*ours, *theirs}):
         a, b = ours.get(identity), theirs.get(identity)
@@ -38,6 +35,14 @@ def compare(first: Path, second: Path) -> list[Difference]:
         because = _because(first, a, second, b) if a and b else [f"only in {first if a else second}"]
         found.append(Difference(identity, _shown(a), _shown(b), because))
     return found
+
+
+def _cells(folder: Path) -> dict[str, dict[str, Any]]:
+    """All cells of a build, or those of the figures and tables that were made of it, as of a shipped study."""
+    whole, parts = folder / "cells.jsonl", sorted((folder / "cells").glob("*.jsonl"))
+    if not whole.exists() and not parts:
+        raise GhostError(f"{folder} has no cells.jsonl: name the data folder of a build, such as data/laptop")
+    return read_cells(whole) if whole.exists() else read_cells(*parts)
 
 
 def _shown(cell: dict[str, Any] | None) -> str:

@@ -56,7 +56,7 @@ def crate(build: Build, files: Mapping[str, str]) -> dict[str, Any]:
     ends = sorted(_end(record) for record in map(build.records.__getitem__, build.runs))
     _workflow(add, tools)
     add("#scale-value", "PropertyValue", name="scale", value=build.config.scale, exampleOfWork={"@id": "#scale"})
-    for name, of in zip(pdfs, ("report", "supplement"), strict=True):
+    for name, of in zip(pdfs, ("report", "supplement"), strict=False):
         if name in files:
             add(name, "File", exampleOfWork={"@id": f"#{of}"})
     results = [name for name in (*pdfs, str(build.config.data / "cells.jsonl")) if name in files]

@@ -208,6 +208,7 @@ def _facts(record: Record) -> dict[str, str]:
     places = record.get("places") or {}
     return {
         "step": f"{record['step']} with {record['module']}",
+        "recorded": record["facts"].get("recorded", {}).get(str(record["seed"]), ""),
         "reduced": _reduced(record),
         "stand-ins": ", ".join(record["stand_ins"]),
         "outside": ", ".join(f"{name} {known[:16]} in {places.get(name)}" for name, known in record["outside"].items()),

@@ -15,10 +15,12 @@ from ghost.audit.checks.inventory import check_inventory
 from ghost.audit.checks.pdf import check_pdf
 from ghost.audit.checks.report import Report
 from ghost.audit.checks.runs import Runs
+from ghost.audit.checks.studies import check_studies
 from ghost.audit.seal import SIGNERS, check_seal
 from ghost.study.builds import Config
+from ghost.study.closed_loop import STUDIES
 
-ALL = ("runs", "cells", "text", "page", "pdf", "inventory", "seal")
+ALL = ("studies", "runs", "cells", "text", "page", "pdf", "inventory", "seal")
 REST_ON = {"text": {"runs", "cells"}, "page": {"runs", "cells"}, "pdf": {"runs", "cells"}, "cells": {"runs"}}
 REST_ON |= {"inventory": {"runs"}}  # checks that read what others found
 
@@ -29,6 +31,7 @@ def verify(config: Config, parts: Sequence[str] = ALL, signers: Path = SIGNERS) 
     report = Report(runs)
     found: list[Problem] = []
     checks: dict[str, tuple[Path, Callable[[], Iterator[Problem]]]] = {
+        "studies": (Path(STUDIES), check_studies),
         "runs": (config.data, runs.check),
         "cells": (config.data / "cells.jsonl", report.check_cells),
         "text": (config.generated, report.check_text),

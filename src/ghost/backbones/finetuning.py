@@ -1,91 +1,48 @@
-"""Fine-tuning of GR00T N1.5's action head on a data set, by the paper's recipe.
+"""Fine-tuning of GR00T N1.5's action head on a data set, by the paper's recipe or NVIDIA's.
 
-The recipe has 15,000 updates at 5e-5 with batches of 4, accumulated over 2. Eagle is frozen and the whole action head
-learns (lerobot's and NVIDIA's default). Model, loss, AdamW and the cosine schedule with its warm-up are lerobot's own
-classes; the schedule is stretched over the steps. Training steps are drawn from the episodes on which decoders train as
-well, by the episode split of the feature cache. For LIBERO the recipe is NVIDIA's: larger batches, crops, colours.
+The paper's recipe has 15,000 updates at 5e-5 with batches of 4, accumulated over 2. For LIBERO it is NVIDIA's: larger
+batches, crops, colours. Eagle is frozen and the whole action head learns. Model and loss are lerobot's own classes; the
+optimiser and the schedule are NVIDIA's (`ghost.backbones.recipe`). Training steps are drawn from the episodes on which
+decoders train as well, by the episode split of the feature cache.
 
-What is drawn depends on the seed and the step alone. A killed run goes on from its last state file. On a GPU the
-weights of the head are float32 and it computes in bfloat16.
+What is drawn depends on the seed and the step alone, not on the number of decoding workers, passes or GPUs
+(`ghost.backbones.feeding`): with other passes or GPUs the loss is the same to rounding, with other workers to the byte.
+A killed run goes on from its last state file. An update waits for nothing on the device. On a GPU the weights of the
+head are float32 and it computes in bfloat16.
 """
 
 import contextlib
-import importlib
 import io
+import math
+import os
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
+from torch.nn.functional import dropout
+from torch.nn.parallel import DistributedDataParallel
+from torch.overrides import TorchFunctionMode
 
-from ghost.backbones.groot import Groot, choose_cameras
+from ghost.backbones.feeding import Feed, Steps, ahead, dead_workers_told
+from ghost.backbones.groot import Groot
 from ghost.backbones.groot_environment import device
 from ghost.backbones.groot_files import ASSETS, EAGLE
-from ghost.backbones.views import jittered, middle
+from ghost.backbones.recipe import LONGEST_GRADIENT, FineTuning, optimiser, schedule
+from ghost.backbones.several_gpus import ALONE, Share
 from ghost.data.lerobot import LeRobotDataset
-from ghost.data.sampling import frames, held_back
 from ghost.errors import GhostError
 from ghost.runs.progress import Progress
-from ghost.runs.settings import at_least_one, below_one, not_negative
+from ghost.runs.units import workers
 from ghost.training.checkpoint import read_tensors, write_tensors
 
 STATE = "state.safetensors"  # of an unfinished run
 STATE_EVERY_S = 600.0  # the head with its moments: 13 GB for the published one
-
-
-@dataclass(frozen=True)
-class FineTuning:
-    checkpoint: str  # a folder, or a name on the hub
-    revision: str  # the commit, for a name on the hub
-    processor: str  # Eagle's: likewise; empty: the folder `eagle` of the checkpoint
-    processor_revision: str
-    embodiment: str
-    cameras: tuple[str, ...]
-    horizon: int
-    euler_steps: int  # of the flow, from noise to an action
-    train_episodes: int  # the first so many; 0: all but those that test_episodes or test_share hold back
-    steps: int  # updates
-    batch_size: int
-    accumulation: int  # batches per update
-    learning_rate: float
-    warmup_share: float
-    test_episodes: int = 0  # of each task, the last ones, are not trained on: the feature cache's test episodes
-    test_share: float = 0.0  # likewise, as a share of each task's episodes
-    crop: float = 1.0  # the share of a picture's sides that is seen (ghost.backbones.views)
-    pixels: int = 0  # the side to which pictures are resized; 0: as they are
-    jitter: bool = False  # crop at random places, in other colours
-
-    def __post_init__(self) -> None:
-        at_least_one(self, "horizon", "euler_steps", "batch_size", "accumulation")
-        not_negative(self, "steps", "train_episodes", "test_episodes", "pixels")
-        below_one(self, "test_share")
-        if [self.train_episodes > 0, self.test_episodes > 0, self.test_share > 0].count(True) != 1:
-            raise ValueError(
-                f"one of train_episodes, test_episodes and test_share must be positive, got {self.train_episodes},"
-                f" {self.test_episodes} and {self.test_share}"
-            )
-        if not 0 < self.crop <= 1:
-            raise ValueError(f"crop must lie above 0 and at most at 1, got {self.crop}")
-        if not (self.learning_rate > 0 and 0 <= self.warmup_share < 1):
-            raise ValueError(
-                f"learning_rate must be positive and warmup_share in [0, 1), got {self.learning_rate} and"
-                f" {self.warmup_share}"
-            )
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Of a checkpoint that takes its weights from another one."""
-
-    euler_steps: int
-
-    def __post_init__(self) -> None:
-        at_least_one(self, "euler_steps")
+LOOK_EVERY = 20  # updates; losses stay on the device until then
+MICRO_BATCH = "GHOST_MICRO_BATCH"  # the variable that says how many samples a pass has at most
 
 
 def save(model: Groot, processor: Path, folder: Path) -> tuple[str, ...]:
@@ -95,112 +52,171 @@ def save(model: Groot, processor: Path, folder: Path) -> tuple[str, ...]:
     (folder / EAGLE).mkdir()
     for name in ASSETS:
         shutil.copyfile(processor / name, folder / EAGLE / name)
+    return listed(folder)
+
+
+def listed(folder: Path) -> tuple[str, ...]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return tuple(str(path.relative_to(folder.parent)) for path in files)
 
 
-class Steps:
-    """The training steps of the data set. All but their pictures is in memory."""
+def micro_batch() -> int:
+    """Samples of a pass at most, as the job says; 0: all."""
+    said = os.environ.get(MICRO_BATCH) or "0"
+    if not said.isdecimal():
+        raise GhostError(f"{MICRO_BATCH} must be a whole number, got {said!r}")
+    return int(said)
 
-    def __init__(self, dataset: LeRobotDataset, settings: FineTuning) -> None:
-        if not settings.train_episodes <= len(dataset):
-            raise GhostError(
-                f"{dataset.folder} has {len(dataset)} episodes, train_episodes is {settings.train_episodes}"
-            )
-        chosen = np.arange(settings.train_episodes)
-        if not settings.train_episodes:
-            last = held_back(dataset, settings.test_episodes, settings.test_share)
-            chosen = np.setdiff1d(np.arange(len(dataset)), last)
-        self.dataset, self.numbers = dataset, chosen
-        self.episodes = [dataset.episode(int(index)) for index in chosen]
-        self.last = np.cumsum([len(data) for data in self.episodes])
 
-    def batch(self, model: Groot, settings: FineTuning, rng: np.random.Generator) -> dict[str, Tensor]:
-        """B uniformly drawn steps as lerobot's model reads them: Eagle's inputs, state, action chunk and its mask."""
-        config, B = model.head.config, settings.batch_size
-        places = np.sort(rng.integers(0, self.last[-1], B))  # [B], rising, as `frames` needs them
-        episode = np.searchsorted(self.last, places, side="right")
-        step = places - np.concatenate([[0], self.last])[episode]
-        state = np.zeros((B, 1, config.max_state_dim), np.float32)
-        action = np.zeros((B, config.action_horizon, config.action_dim), np.float32)
-        mask = np.zeros_like(action)
-        instructions = []
-        for b, (e, k) in enumerate(zip(episode, step, strict=True)):
-            data = self.episodes[e]
-            d_state, d_action = data.state.shape[1], data.action.shape[1]
-            if d_action > config.action_dim or d_state > config.max_state_dim:
-                raise GhostError(
-                    f"{self.dataset.folder}: state {d_state} and action {d_action} do not fit into the checkpoint's"
-                    f" {config.max_state_dim} and {config.action_dim}"
-                )
-            state[b, 0, :d_state] = data.state[k]
-            action[b, :, :d_action] = data.action[np.minimum(k + np.arange(config.action_horizon), len(data) - 1)]
-            mask[b, :, :d_action] = 1
-            instructions.append(self.dataset.tasks[int(data.task[k])])
-        cameras = choose_cameras(settings.cameras, self.dataset.cameras)
-        views = [frames(self.dataset, camera, self.numbers[episode], step) for camera in cameras]  # V of [B, h, w, 3]
-        if not settings.jitter:
-            views = [middle(view, settings.crop, settings.pixels) for view in views]
-        seen = [[view[b] for view in views] for b in range(B)]
-        if settings.jitter:
-            seen = [jittered(pictures, settings.crop, settings.pixels, rng) for pictures in seen]
-        return {
-            **model.inputs(instructions, seen),
-            "state": torch.from_numpy(state),
-            "action": torch.from_numpy(action),
-            "action_mask": torch.from_numpy(mask),
-            "embodiment_id": torch.full((B,), model.embodiment),
-        }
+class WholeBatch(TorchFunctionMode):
+    """Draws as if all rows of the batch went through the model at once; a pass gets those of its rows.
+
+    The head draws noise, time and dropout with torch's own generator, for as many samples as a pass has. This draws for
+    all samples of the batch instead, so that the cut of a batch changes no number that is drawn.
+    """
+
+    def __init__(self, rows: slice, total: int) -> None:
+        super().__init__()
+        self.rows, self.total = rows, total
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if function is dropout and kwargs["training"]:
+            (x,) = args
+            kept = dropout(torch.ones(self._all(x.shape), device=x.device, dtype=x.dtype), kwargs["p"])
+            return x * kept[self.rows]
+        name = getattr(function, "__name__", "")
+        if name == "randn":
+            return function(self._all(args[0]), **kwargs)[self.rows]
+        if name == "_sample_dirichlet":  # of torch's Beta distribution; every row has the same parameters
+            (alike,) = args
+            return function(alike[:1].expand(self._all(alike.shape)).contiguous())[self.rows]
+        return function(*args, **kwargs)
+
+    def _all(self, shape: Any) -> tuple[int, ...]:
+        if shape[0] != self.rows.stop - self.rows.start:
+            raise AssertionError(f"the head draws {tuple(shape)} numbers, which is not by sample")
+        return (self.total, *shape[1:])
+
+
+class Passing(torch.nn.Module):
+    """A pass through the model: what its rows add to the mean loss of the update."""
+
+    def __init__(self, model: Any, settings: FineTuning) -> None:
+        super().__init__()
+        self.model, self.settings = model, settings
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        s, inputs = self.settings, dict(batch)
+        rows = slice(*inputs.pop("rows"))
+        torch.manual_seed(inputs.pop("seed"))
+        with WholeBatch(rows, s.batch_size), torch.autocast("cuda", torch.bfloat16, enabled=device() == "cuda"):
+            mean = self.model(inputs)["loss"]  # over its rows: each has as many real dimensions
+        loss: Tensor = mean * ((rows.stop - rows.start) / (s.batch_size * s.accumulation))
+        return loss
 
 
 class Fit:
-    """One run of the recipe on a loaded checkpoint, which it changes."""
+    """One run of the recipe on a loaded checkpoint, which it changes; or the share of one process in it."""
 
-    def __init__(self, model: Groot, dataset: LeRobotDataset, settings: FineTuning, seed: int, state: Path) -> None:
-        self.model, self.settings, self.seed, self.state = model, settings, seed, state
-        self.data = Steps(dataset, settings)
+    def __init__(
+        self,
+        model: Groot,
+        dataset: LeRobotDataset,
+        settings: FineTuning,
+        seed: int,
+        state: Path,
+        *,
+        share: Share = ALONE,
+        micro: int | None = None,  # samples of a pass at most; as the job says, if left out
+        decoders: int | None = None,  # workers that decode; the free cores of the job, if left out
+    ) -> None:
+        self.model, self.settings, self.state, self.share = model, settings, state, share
+        micro = micro_batch() if micro is None else micro
+        self.decoders = workers() // share[1] - 1 if decoders is None else decoders
+        steps = Steps(dataset, settings)
+        self.feed = Feed(
+            steps, model.processor, model.head.config, model.embodiment, settings, seed, share=share, micro=micro
+        )
         model.head.float()
         with contextlib.redirect_stdout(io.StringIO()):  # lerobot prints what it tunes
             model.head.set_trainable_parameters(tune_projector=True, tune_diffusion_model=True)
         self.parameters = dict(model.head.named_parameters())
-        policy = importlib.import_module("lerobot.policies.groot.configuration_groot")
-        preset = policy.GrootConfig(optimizer_lr=settings.learning_rate, device=device()).get_optimizer_preset()
-        self.longest_gradient = preset.grad_clip_norm
-        self.optimizer = preset.build(list(self.parameters.values()))
-        self.share = schedule(self.optimizer, settings)
-        self.losses: list[float] = []  # one per step
+        self.optimizer = optimiser(model.head, settings)
+        self.rate_share = schedule(self.optimizer, settings)
+        self.losses: list[float] = []  # one per step, as far as they were looked at
+        self.on_device: list[Tensor] = []  # the later ones
+        self.passing: Callable[[dict[str, Any]], Tensor] = Passing(model.model, settings)
+        self.incoming: Iterator[dict[str, Any]] = iter(())
 
-    def run(self, progress: Progress) -> list[float]:
+    @property
+    def updates(self) -> int:
+        return len(self.losses) + len(self.on_device)
+
+    def run(self, progress: Progress | None = None) -> list[float]:
         self._resume()
         saved_s = time.monotonic()
         self.model.head.train()
         self.model.model.compute_dtype = "float32"  # inputs arrive as float32; autocast does the rest
-        while len(self.losses) < self.settings.steps:
-            self.losses.append(self.update(len(self.losses)))
-            progress(len(self.losses), self.settings.steps, f"loss {self.losses[-1]:.4f}")
-            if time.monotonic() - saved_s > STATE_EVERY_S:
-                self._save()
-                saved_s = time.monotonic()
+        with dead_workers_told():
+            self.incoming = ahead(self.feed, self.updates, max(0, self.decoders))
+            if self.share != ALONE:
+                self.passing = DistributedDataParallel(self.passing, broadcast_buffers=False)  # type: ignore[arg-type]
+            while self.updates < self.settings.steps:
+                self.on_device.append(self.update(self.updates))
+                due = time.monotonic() - saved_s > STATE_EVERY_S
+                if due or self.updates % LOOK_EVERY == 0 or self.updates == self.settings.steps:
+                    self._look(progress)
+                if due and self.share[0] == 0:
+                    self._save()
+                    saved_s = time.monotonic()
         self.model.head.eval().requires_grad_(False)
         return self.losses
 
-    def update(self, step: int) -> float:
-        """One update of the weights; returns the mean loss of its batches."""
-        s, total = self.settings, 0.0
+    def update(self, step: int) -> Tensor:
+        """One update of the weights; returns the mean loss of its batches, on the device."""
         for group in self.optimizer.param_groups:
-            group["lr"] = s.learning_rate * self.share(step)
+            group["lr"] = self.settings.learning_rate * self.rate_share(step)
         self.optimizer.zero_grad()
-        for part in range(s.accumulation):
-            rng = np.random.default_rng([self.seed, step, part])
-            batch = self.data.batch(self.model, s, rng)
-            torch.manual_seed(int(rng.integers(2**62)))  # the head draws time, noise and dropout with torch
-            with torch.autocast("cuda", torch.bfloat16, enabled=device() == "cuda"):
-                loss = self.model.model(batch)["loss"] / s.accumulation
-            loss.backward()
-            total += loss.item()
-        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.longest_gradient)
+        total = torch.zeros((), device=self.model.model.device)
+        for number in range(self.feed.an_update):
+            with self._apart(last=number == self.feed.an_update - 1):
+                loss = self._passed(next(self.incoming))
+                (loss * self.share[1]).backward()  # type: ignore[no-untyped-call]  # DDP takes the mean
+            total += loss.detach()
+        if self.share != ALONE:
+            distributed.all_reduce(total)
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), LONGEST_GRADIENT)
         self.optimizer.step()
         return total
+
+    def _passed(self, batch: dict[str, Any]) -> Tensor:
+        try:
+            return self.passing(batch)
+        except torch.OutOfMemoryError:
+            first, last = batch["rows"]
+            raise GhostError(
+                f"the memory of the GPU is too small for {last - first} samples at once; with"
+                f" --config micro_batch={max(1, (last - first) // 2)} a batch goes through the model in parts, and the"
+                " result is the same to rounding"
+            ) from None
+
+    def _apart(self, *, last: bool) -> contextlib.AbstractContextManager[None]:
+        """Processes exchange their gradients in the last pass of an update only."""
+        if last or not isinstance(self.passing, DistributedDataParallel):
+            return contextlib.nullcontext()
+        return self.passing.no_sync()
+
+    def _look(self, progress: Progress | None) -> None:
+        """Bring the losses here. This waits for the device."""
+        self.losses += torch.stack(self.on_device).double().tolist()
+        self.on_device.clear()
+        if not all(map(math.isfinite, self.losses[-LOOK_EVERY:])):
+            raise GhostError(
+                f"the loss is not finite in the updates before {self.updates}; try a smaller learning_rate"
+            )
+        if progress is not None:
+            progress(self.updates, self.settings.steps, f"loss {self.losses[-1]:.4f}")
 
     def _save(self) -> None:
         moments = {
@@ -224,16 +240,3 @@ class Fit:
                 for key in ("step", "exp_avg", "exp_avg_sq")
                 if f"{key}/{name}" in tensors
             }
-
-
-def schedule(optimizer: Any, settings: FineTuning) -> Callable[[int], float]:
-    """The share of the learning rate at a step: lerobot's warm-up and cosine, stretched over the steps."""
-    schedulers = importlib.import_module("lerobot.optim.schedulers")
-    config = schedulers.CosineDecayWithWarmupSchedulerConfig(
-        num_warmup_steps=int(settings.warmup_share * settings.steps),
-        num_decay_steps=max(1, settings.steps),
-        peak_lr=settings.learning_rate,
-        decay_lr=0.1 * settings.learning_rate,
-    )
-    share: Callable[[int], float] = config.build(optimizer, max(1, settings.steps)).lr_lambdas[0]
-    return share

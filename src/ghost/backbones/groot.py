@@ -183,17 +183,7 @@ class Groot:
         return Encoded(tokens, np.ascontiguousarray(actions[:, :, :d_action]))
 
     def inputs(self, instructions: list[str], images: list[list[np.ndarray]]) -> dict[str, Tensor]:
-        """What Eagle's processor makes of instructions and images. `images` has a list [V] of [h, w, 3] per sample."""
-        image = importlib.import_module("PIL.Image")
-        texts, pictures = [], []
-        for instruction, views in zip(instructions, images, strict=True):
-            seen = [{"type": "image", "image": image.fromarray(view)} for view in views]
-            talk = [{"role": "user", "content": [*seen, {"type": "text", "text": instruction}]}]
-            texts.append(self.processor.apply_chat_template(talk, tokenize=False, add_generation_prompt=True))
-            pictures += self.processor.process_vision_info(talk)[0]
-        tiles = {"min_dynamic_tiles": 1, "max_dynamic_tiles": 1, "use_thumbnail": False}  # one per view, as in lerobot
-        encoded = self.processor(text=texts, images=pictures, images_kwargs=tiles, return_tensors="pt", padding=True)
-        return {f"eagle_{name}": value for name, value in encoded.items()}
+        return eagle_inputs(self.processor, instructions, images)
 
     @torch.no_grad()
     def features(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -230,6 +220,20 @@ class Groot:
             )
             x = x + head.action_decoder(y, embodiment)[:, -x.shape[1] :] / head.num_inference_timesteps
         return x
+
+
+def eagle_inputs(processor: Any, instructions: list[str], images: list[list[np.ndarray]]) -> dict[str, Tensor]:
+    """What Eagle's processor makes of instructions and images. `images` has a list [V] of [h, w, 3] per sample."""
+    image = importlib.import_module("PIL.Image")
+    texts, pictures = [], []
+    for instruction, views in zip(instructions, images, strict=True):
+        seen = [{"type": "image", "image": image.fromarray(view)} for view in views]
+        talk = [{"role": "user", "content": [*seen, {"type": "text", "text": instruction}]}]
+        texts.append(processor.apply_chat_template(talk, tokenize=False, add_generation_prompt=True))
+        pictures += processor.process_vision_info(talk)[0]
+    tiles = {"min_dynamic_tiles": 1, "max_dynamic_tiles": 1, "use_thumbnail": False}  # one per view, as in lerobot
+    encoded = processor(text=texts, images=pictures, images_kwargs=tiles, return_tensors="pt", padding=True)
+    return {f"eagle_{name}": value for name, value in encoded.items()}
 
 
 def choose_cameras(asked: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:

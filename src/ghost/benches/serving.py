@@ -1,13 +1,18 @@
 """The policy server, with Ghost PG at the study's widths on the stand-in backbone, against the same policy without it.
 
-batch       a pass of eight simulators through the policy, against one forward of backbone and decoder on that batch
-episodes    two simulators that share a server, against two that hold the policy themselves; the same episodes
+batch       a pass of eight simulators through the policy, against one forward of backbone and decoder on that batch:
+            seconds of the processor, of one thread, since others may keep it waiting
+episodes    two simulators that share a server, against two that hold the policy themselves, each with passes of one
+            row, as rollouts in one process have them: seconds of a clock, in both orders
+
+Before it is timed, a served episode is compared with one in the process with passes of the server's rows: to the bit.
 """
 
 import asyncio
 import importlib
 import multiprocessing
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from functools import cache
@@ -32,7 +37,7 @@ from ghost.serving.server import Server
 from ghost.study.libero import POLICIES
 from ghost.training.building import build
 
-TASK, STEPS, EXECUTE, REPEATS, SIMULATORS, ROWS = 5, 64, 8, 7, 2, 8
+TASK, STEPS, EXECUTE, REPEATS, WARM_UP, SIMULATORS, ROWS = 5, 64, 8, 7, 3, 2, 8
 SIZES = Sizes(64, 160, 64, 16, 7)
 RUNS = {"features": "bench", "trained": ["bench"], "rows": SIMULATORS}
 
@@ -43,7 +48,10 @@ def measure(place: Place) -> list[Pair]:
     env = environment(TASK, primitive_assets())
     env.reset(0, 0)
     raw, told = policy.senses.sense(env), TASKS[TASK].instruction
-    pairs = interleaved("batch", lambda: shared(policy, raw, told), lambda: forward(policy, raw, told), 5 * REPEATS, 3)
+    pairs = []
+    for repeat in range(-WARM_UP, 5 * REPEATS):
+        ours_s, reference_s = cpu_s(shared, policy, raw, told), cpu_s(forward, policy, raw, told)
+        pairs += [Pair("batch", repeat, ours_s, reference_s, "s")] if repeat >= 0 else []
     address = place.scratch / "policy"
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(address,), daemon=True)
     server.start()
@@ -52,16 +60,29 @@ def measure(place: Place) -> list[Pair]:
     try:
         with ProcessPoolExecutor(SIMULATORS, multiprocessing.get_context("spawn")) as pool:
 
-            def played(where: str) -> list[np.ndarray]:
-                return list(pool.map(episode, [where] * SIMULATORS, range(SIMULATORS)))
+            def played(where: str, rows: int = SIMULATORS) -> list[np.ndarray]:
+                return list(pool.map(episode, [where] * SIMULATORS, [rows] * SIMULATORS, range(SIMULATORS)))
 
-            if not np.array_equal(played(f"{UNIX}{address}"), played("")):  # builds the models, too
+            if not np.array_equal(played(f"{UNIX}{address}"), played("")):
                 raise AssertionError("a served episode is another one")
-            pairs += interleaved("episodes", lambda: played(f"{UNIX}{address}"), lambda: played(""), REPEATS)
+            pairs += in_both_orders("episodes", lambda: played(f"{UNIX}{address}"), lambda: played("", 1), REPEATS)
     finally:
         server.terminate()
         server.join()
     return pairs
+
+
+def cpu_s(act: Callable[..., object], *given: object) -> float:
+    """Seconds of the processor."""
+    start_s = time.process_time()
+    act(*given)
+    return time.process_time() - start_s
+
+
+def in_both_orders(name: str, ours: Callable[[], object], reference: Callable[[], object], repeats: int) -> list[Pair]:
+    """Pairs in which ours comes first, then as many in which the reference does: a load that grows meets both alike."""
+    there, back = (interleaved(name, *acts, repeats) for acts in ((ours, reference), (reference, ours)))
+    return [*there, *(Pair(name, repeats + pair.repeat, pair.reference, pair.ours, pair.unit) for pair in back)]
 
 
 def made(rows: int) -> Policy:
@@ -96,15 +117,15 @@ def serve(address: Path) -> None:
 
 
 @cache
-def acting(where: str) -> Acting:
+def acting(where: str, rows: int) -> Acting:
     torch.set_num_threads(1)
-    policy = made(SIMULATORS)
+    policy = made(rows)
     return Client(where, policy.senses, RUNS) if where else Alone(policy)
 
 
-def episode(where: str, number: int) -> np.ndarray:
+def episode(where: str, rows: int, number: int) -> np.ndarray:
     """The hand's last position [3]."""
-    env, policy = environment(TASK, primitive_assets()), acting(where)
+    env, policy = environment(TASK, primitive_assets()), acting(where, rows)
     env.reset(number, seed=number)
     policy.start(number)
     for step in range(STEPS):

@@ -7,7 +7,7 @@ its interval meets the interval that is computed from the other numbers; so roun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -150,10 +150,13 @@ def _relation(relation: Relation, ledger: Ledger) -> Finding:
     return Finding(relation.id, holds, relation.says, described(used))
 
 
-def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict[str, list[float]]]:
+def predicate(
+    holds: str, values: Mapping[str, list[float]], bounds: Mapping[str, Sequence[float]] | None = None
+) -> tuple[bool, dict[str, list[float]]]:
     """Whether an expression holds for some numbers, and which of them it used.
 
-    `mean(id)` is a number, `std(id)` its deviation; `means(id with {}, names)` are many.
+    `mean(id)` is a number, `std(id)` its deviation; `means(id with {}, names)` are many. `low(id)` and `high(id)` are
+    the ends of its interval, where these are known.
     """
     used: dict[str, list[float]] = {}
 
@@ -165,7 +168,15 @@ def predicate(holds: str, values: Mapping[str, list[float]]) -> tuple[bool, dict
         used[identity] = values[identity]
         return values[identity][index]
 
+    def end(identity: str, index: int) -> float:
+        take(identity, 0)
+        if identity not in (bounds or {}):
+            raise NoValueError(f"{identity} has no interval")
+        return (bounds or {})[identity][index]
+
     functions: dict[str, Callable[..., Any]] = {
+        "low": lambda identity: end(identity, 0),
+        "high": lambda identity: end(identity, 1),
         "mean": lambda identity: take(identity, 0),
         "std": lambda identity: take(identity, 1),
         "means": lambda template, names: [take(template.replace("{}", name), 0) for name in names],

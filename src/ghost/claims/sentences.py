@@ -1,7 +1,8 @@
 r"""Our own sentences that assert an order or an effect, each bound to a predicate over cells: paper/sentences.yaml.
 
 In the text such a sentence is \holds{<id>}{...}. If the cells do not support it, the PDF marks it, and the
-camera-ready build refuses it.
+camera-ready build refuses it. \whether{<id>}{...}{...} has the first text where the predicate holds, else the second:
+a sentence for whichever way a comparison comes out.
 """
 
 import re
@@ -27,7 +28,8 @@ def read_sentences(path: Path) -> dict[str, str]:
 def supported(holds: str, cells: Mapping[str, Mapping[str, Any]]) -> tuple[bool, str]:
     """Whether a predicate holds, with the numbers or with what is missing: a cell, or its value."""
     try:
-        answer, used = predicate(holds, values(cells))
+        bounds = {identity: cell["interval"] for identity, cell in cells.items() if cell.get("interval")}
+        answer, used = predicate(holds, values(cells), bounds)
     except GhostError as error:
         return False, str(error)
     return answer, described(used)

@@ -6,14 +6,13 @@ import numpy as np
 import yaml
 
 from ghost.data.lerobot import ACTION, STATE, TASK, Columns, LeRobotDataset
-from ghost.data.lerobot_frames import check_video
 from ghost.data.normalisation import Scale
-from ghost.data.recorded import Settings, find_data_set, measure
+from ghost.data.recorded import Settings, check_videos, find_data_set, measure
 from ghost.data.sampling import by_task
 from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.forms import shortened
-from ghost.study.builds import NAME
+from ghost.study.sources import NAME
 
 HORIZON = 17  # the article's
 TEST_SHARE = 0.2
@@ -71,11 +70,10 @@ def notes(source: LeRobotDataset, tasks: dict[str, list[int]]) -> list[str]:
     if not source.modality:
         found.append("no meta/modality.json: action_groups can name groups of dimensions")
     for camera in source.filmed:
-        for path in sorted({source.video_file(index, camera) for index in range(len(source))}):
-            try:
-                check_video(path, 1, camera)
-            except GhostError as error:
-                found.append(str(error))
+        try:
+            check_videos(source, camera, range(len(source)))
+        except GhostError as error:
+            found.append(str(error))
     return found
 
 

@@ -152,7 +152,11 @@ class LeRobotDataset:
         table = self._read[1]
         for name in self.names.own:
             if name not in table.column_names:
-                raise GhostError(f"{path} has no column {name!r}{did_you_mean(name, table.column_names)}")
+                vectors = ", ".join(entry.name for entry in table.schema if isinstance(entry.type, LISTS))
+                hint = did_you_mean(name, table.column_names)
+                if name in (self.names.state, self.names.action):
+                    hint = f"; its vectors are {vectors or 'none'}"
+                raise GhostError(f"{path} has no column {name!r}{hint}")
         own = np.flatnonzero(as_array(table["episode_index"], f"{path}: column episode_index") == index)
         if len(own) != meta["length"]:
             raise GhostError(f"{path}: episode {index} has {len(own)} steps, the meta data say {meta['length']}")

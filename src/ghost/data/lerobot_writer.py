@@ -47,7 +47,7 @@ def write_dataset(
     tasks = list(dict.fromkeys(tasks if tasks is not None else (recording.task for recording in recordings)))
     files: list[str] = []
     episodes: list[dict[str, Any]] = []
-    totals: dict[str, _Totals] = {}
+    totals: dict[str, _Totals | _Shades] = {}
     first = 0  # index of an episode's first step in the whole data set
     for number, start in enumerate(range(0, len(recordings), episodes_per_file)):
         place = {"chunk_index": number // CHUNK, "file_index": number % CHUNK}
@@ -74,6 +74,8 @@ def write_dataset(
                 meta[f"videos/{camera}/to_timestamp"] = (after - file_first) / fps
             for name, column in columns.items():
                 totals.setdefault(name, _Totals()).add(column)
+            for camera, pictures in recording.videos.items():
+                totals.setdefault(camera, _Shades()).add(pictures)
             episodes.append(meta)
             tables.append(_table(columns))
             first = after
@@ -125,6 +127,26 @@ class _Totals:
         std = np.sqrt(self.squares / self.count)
         lists = {"min": self.low, "max": self.high, "mean": self.mean, "std": std}
         return {**{name: np.atleast_1d(value).tolist() for name, value in lists.items()}, "count": [self.count]}
+
+
+class _Shades:
+    """The same of pictures, as lerobot has it: for each colour, [3, 1, 1], from 0 to 1; the count is of pictures."""
+
+    def __init__(self) -> None:
+        self.pictures, self.counts = 0, np.zeros((3, 256), np.int64)  # pixels of each colour and shade
+
+    def add(self, pictures: np.ndarray) -> None:
+        self.pictures += len(pictures)
+        self.counts += [np.bincount(pictures[..., colour].ravel(), minlength=256) for colour in range(3)]
+
+    def summary(self) -> dict[str, Any]:
+        shades, seen = np.arange(256) / 255, self.counts > 0
+        share = self.counts / self.counts.sum(axis=1, keepdims=True)
+        mean = share @ shades
+        std = np.sqrt((share * (shades - mean[:, None]) ** 2).sum(axis=1))
+        low, high = np.where(seen, shades, 1.0).min(axis=1), np.where(seen, shades, 0.0).max(axis=1)
+        lists = {"min": low, "max": high, "mean": mean, "std": std}
+        return {**{name: value.reshape(3, 1, 1).tolist() for name, value in lists.items()}, "count": [self.pictures]}
 
 
 def _all_columns(recording: Recording, index: int, first: int, fps: int, tasks: Sequence[str]) -> dict[str, np.ndarray]:

@@ -1,15 +1,15 @@
 """A recorded LeRobot data set, v2.0 to v3.0, as demonstrations: `--config demos=<folder>`.
 
 The run's data set is in v3.0, whatever the source is, with the names of columns that the pipeline knows. It holds the
-chosen tasks, cameras and action dimensions. States and actions are normalised (`ghost.data.normalisation`);
-meta/normalisation.json says how, and has the names of the dimensions. Statistics of the raw values are left out. Videos
-are linked where the file system can, else copied. The source is only read, and every episode and video is looked at
-before anything is written.
+chosen tasks, cameras and action dimensions. States and actions are normalised (`ghost.data.normalisation`) by the
+ranges of the training episodes; meta/normalisation.json says how, and has the names of the dimensions. Statistics of
+the raw values are left out. Videos are linked where the file system can, else copied. The source is only read, and
+every episode and video is looked at before anything is written.
 """
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ from ghost.data.lerobot_writer import DATA_PATH, VIDEO_PATH, task_table, write_p
 from ghost.data.normalisation import FILE as NORMALISATION
 from ghost.data.normalisation import Normalisation, Scale, check_mode, stacked
 from ghost.data.results import Measured, Outcome
+from ghost.data.sampling import held_back
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import link, write_json
 from ghost.runs.outside import HUB_ID
+from ghost.runs.settings import below_one
 
 PUBLISHED = frozenset(task.name for task in TASKS)
 OF_THE_FORMAT = ("data/", "videos/", "meta/", "stats/", "dataset_")  # meta data of episodes that are written anew
@@ -43,9 +45,11 @@ class Settings:
     action: str = ACTION
     task: str = TASK
     normalisation: str = "limits"  # ghost.data.normalisation has the modes
+    test_share: float = 0.0  # of each task's episodes, the last ones: they are to test, so no range is measured on them
 
     def __post_init__(self) -> None:
         check_mode(self.normalisation)
+        below_one(self, "test_share")
 
 
 def find_data_set(path: str, revision: str = "") -> Path:
@@ -72,7 +76,7 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     kept = [index for index in range(len(source)) if _tasks_of(source, index) <= set(tasks)]
     _check_tasks(source, tasks, kept)
     for camera in set(cameras) & set(source.filmed):
-        _check_videos(source, camera, kept)
+        check_videos(source, camera, kept)
     normalisation, dimensions = measure(source, kept, settings)
     root = folder / FOLDER
     shutil.rmtree(root, ignore_errors=True)  # of a killed run, of another data set
@@ -115,7 +119,7 @@ def _check_tasks(source: LeRobotDataset, tasks: Sequence[str], kept: Sequence[in
             )
 
 
-def _check_videos(source: LeRobotDataset, camera: str, kept: Sequence[int]) -> None:
+def check_videos(source: LeRobotDataset, camera: str, kept: Sequence[int]) -> None:
     """Each video must open and be as long as its episodes."""
     last: dict[Path, int] = {}
     for index in kept:
@@ -130,6 +134,8 @@ def _check_videos(source: LeRobotDataset, camera: str, kept: Sequence[int]) -> N
 def measure(source: LeRobotDataset, kept: Sequence[int], settings: Settings) -> tuple[Normalisation, tuple[int, ...]]:
     """How the values are normalised, and which action dimensions are kept."""
     episodes = [source.episode(index) for index in kept]
+    last = held_back(source, test_share=settings.test_share, among=kept) if settings.test_share else []
+    train = np.repeat(~np.isin(kept, last), [len(episode) for episode in episodes])  # [all steps]
     state = stacked((episode.state for episode in episodes), f"{source.folder}: column {settings.state!r}")
     action = stacked((episode.action for episode in episodes), f"{source.folder}: column {settings.action!r}")
     groups = _groups(source, settings, action.shape[1])
@@ -144,9 +150,23 @@ def measure(source: LeRobotDataset, kept: Sequence[int], settings: Settings) -> 
     mode = settings.normalisation
     return Normalisation(
         mode,
-        Scale.measured(mode, state, state_names),
-        Scale.measured(mode, action[:, dimensions], [action_names[d] for d in dimensions], placed),
+        _scale(mode, state, train, state_names),
+        _scale(mode, action[:, dimensions], train, [action_names[d] for d in dimensions], placed),
     ), dimensions
+
+
+def _scale(
+    mode: str,
+    raw: np.ndarray,
+    train: np.ndarray,
+    names: Sequence[str],
+    groups: Mapping[str, tuple[int, ...]] | None = None,
+) -> Scale:
+    """The scale of the training steps. A dimension that moves in test episodes alone has the limits of all episodes: as
+    a constant it would be 0 everywhere, and its error would not be seen."""
+    own, every = Scale.measured(mode, raw[train], names, groups), Scale.measured("limits", raw, names)
+    low, high = np.where(own.constant, (every.low, every.high), (own.low, own.high))
+    return replace(own, low=low, high=high)
 
 
 def _groups(source: LeRobotDataset, settings: Settings, width: int) -> dict[str, tuple[int, ...]]:

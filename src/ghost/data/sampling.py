@@ -3,7 +3,7 @@
 Letters: N samples, H horizon.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,10 +133,12 @@ def whole_episodes(draw: WholeEpisodes, dataset: LeRobotDataset) -> tuple[np.nda
     return episode, np.concatenate(parts), {"episode": (np.flatnonzero(~test), np.flatnonzero(test))}
 
 
-def held_back(dataset: LeRobotDataset, test_episodes: int = 0, test_share: float = 0.0) -> list[int]:
+def held_back(
+    dataset: LeRobotDataset, test_episodes: int = 0, test_share: float = 0.0, among: Sequence[int] | None = None
+) -> list[int]:
     """The episodes to test on: the last so many of each task, or the last share, at least one."""
     last = []
-    for name, indices in by_task(dataset).items():
+    for name, indices in by_task(dataset, among).items():
         number = test_episodes or max(1, round(test_share * len(indices)))
         if len(indices) <= number:
             raise GhostError(
@@ -147,10 +149,10 @@ def held_back(dataset: LeRobotDataset, test_episodes: int = 0, test_share: float
     return last
 
 
-def by_task(dataset: LeRobotDataset) -> dict[str, list[int]]:
-    """The episodes of each instruction."""
+def by_task(dataset: LeRobotDataset, among: Sequence[int] | None = None) -> dict[str, list[int]]:
+    """The episodes of each instruction, among these or all."""
     found: dict[str, list[int]] = {}
-    for index in range(len(dataset)):
+    for index in range(len(dataset)) if among is None else among:
         found.setdefault(dataset.instruction(index), []).append(index)
     return found
 

@@ -9,12 +9,13 @@ from ghost.data.lerobot import LeRobotDataset
 from ghost.errors import GhostError
 from ghost.libero.conventions import CONVENTIONS, SCRIPTED, find_convention
 
+# Each threshold lies far from what a right recording shows and from what a wrong one shows; the tests have both.
 RATES_HZ = (20, 10)  # LIBERO's own; openpi's conversion calls the same steps 10 a second
-GRIPPER_SLACK = 0.2  # a recorded command may be so far outside of the convention's two numbers, as a share of their gap
-CLOSING_STEPS = 9  # the hand needs as many to close or to open
-STILL = 1e-4  # a component of a command below this does nothing; OpenVLA's filter
-MOST_NOOPS_PERCENT = 10
-FOLLOWS = 0.2  # least correlation of the hand's way with its commands
+GRIPPER_SLACK = 0.2  # of the gap of the convention's two numbers: smoothed commands pass, another pair is off by 1/2
+CLOSING_STEPS = 9  # the hand needs as many to close or to open: 8 cm at 1 cm a step, and one to begin
+STILL = 1e-4  # a component of a command below this does nothing; OpenVLA's filter, which made the data sets "no_noops"
+MOST_NOOPS_PERCENT = 10  # OpenVLA's filter leaves none; a few may come back by rounding. Unfiltered sets have more
+FOLLOWS = 0.2  # least correlation of the hand's way with its commands: about 0.9 for ours, below 0 for a wrong sign
 Episode = tuple[np.ndarray, np.ndarray]  # states [S, 8] and actions [S, 7], raw
 
 
@@ -57,20 +58,38 @@ def check_convention(name: str, episodes: Sequence[Episode], fps: float, where: 
             f" ({1000 * np.mean(closed):.0f} mm) than where it opens them ({1000 * np.mean(opened):.0f} mm): its"
             " gripper has the other sign"
         )
-    for axis, letter in enumerate("xyz"):
-        steps = np.concatenate([np.diff(state[:, axis]) for state, _ in episodes])
-        asked = np.concatenate([action[:-1, axis] for _, action in episodes])
-        if min(steps.std(), asked.std()) > 0 and np.corrcoef(steps, asked)[0, 1] < FOLLOWS:
-            raise GhostError(
-                f"{where}: the hand does not follow its commands along {letter}: state and action are not those of"
-                f" {name!r}"
-            )
+    _check_frame(name, episodes, where)
     share = noop_percent([action for _, action in episodes])
     if not convention.noops and share > MOST_NOOPS_PERCENT:
         raise GhostError(
             f"{where}: {share:.0f} % of the steps command nothing, but data sets of the convention {name!r} leave such"
             " steps out"
         )
+
+
+def _check_frame(name: str, episodes: Sequence[Episode], where: Path) -> None:
+    """Along each axis the hand follows its commands, and those along this axis more than the others.
+
+    Correlations alone miss a swap: a hand that goes diagonally follows either command. The coefficients of all three
+    commands together tell them apart.
+    """
+    moved = np.concatenate([np.diff(state[:, :3], axis=0) for state, _ in episodes])  # [n, 3]
+    asked = np.concatenate([action[:-1, :3] for _, action in episodes])
+    gains, *_ = np.linalg.lstsq(asked - asked.mean(axis=0), moved - moved.mean(axis=0))  # [3 commanded, 3 moved]
+    for axis, letter in enumerate("xyz"):
+        if min(moved[:, axis].std(), asked[:, axis].std()) == 0:
+            continue
+        if np.corrcoef(moved[:, axis], asked[:, axis])[0, 1] < FOLLOWS:
+            raise GhostError(
+                f"{where}: the hand does not follow its commands along {letter}: state and action are not those of"
+                f" {name!r}"
+            )
+        strongest = int(np.abs(gains[:, axis]).argmax())
+        if strongest != axis:
+            raise GhostError(
+                f"{where}: along {letter} the hand follows its commands along {'xyz'[strongest]}: state and action are"
+                f" not in one frame, as those of {name!r} are"
+            )
 
 
 def _openings(episodes: Sequence[Episode], name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -39,6 +39,7 @@ class Convention:
     pixels: int = 0  # the side of a picture; 0: the simulation's own, 256
     noops: bool = False  # whether steps without any command are left in
     scripted: bool = False  # with our own state, and the poses of the scene
+    foreign: bool = False  # not of LIBERO at all: state and actions are those of a lab's own robot
 
     def columns(self, env: Environment) -> dict[str, np.ndarray]:
         """State and scene as the data set would record them now, but for the pictures; float32."""
@@ -55,6 +56,8 @@ class Convention:
     def command(self, actions: np.ndarray) -> np.ndarray:
         """Actions [..., 7] of the data set as the simulation takes them: the gripper at -1 opens, at 1 closes."""
         moved = np.array(actions, dtype=np.float64)
+        if self.foreign:
+            return moved
         moved[..., 6] = (2 * moved[..., 6] - self.opens - self.closes) / (self.closes - self.opens)
         return moved
 
@@ -82,6 +85,7 @@ CONVENTIONS: Mapping[str, Convention] = {
     ),
     SCRIPTED: Convention(_OWN, opens=-1.0, closes=1.0, mirrored=False, scripted=True, source="ghost.libero.demos"),
 }
+FOREIGN = Convention({}, opens=-1.0, closes=1.0, foreign=True)
 
 
 def find_convention(name: str) -> Convention:

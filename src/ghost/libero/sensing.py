@@ -26,7 +26,7 @@ from ghost.data.normalisation import Normalisation, Scale
 from ghost.errors import GhostError
 from ghost.files import read_json
 from ghost.forms import require
-from ghost.libero.conventions import D_ACTION, SCRIPTED, Convention, find_convention
+from ghost.libero.conventions import D_ACTION, FOREIGN, SCRIPTED, Convention, find_convention
 from ghost.runs.records import Run
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ class Senses:
         cameras: Sequence[str] = ()
         if "cameras" in settings:  # a backbone that sees has this setting; empty: all cameras, by name
             cameras = settings["cameras"] or sorted(index.get("cameras", []))
-        convention, d_state = find_convention(index.get("convention") or SCRIPTED), index["sizes"]["d_state"]
+        name, d_state = index.get("convention"), index["sizes"]["d_state"]
         if index["normalisation"] is None:
-            return cls(convention, tuple(cameras), d_state)
+            return cls(find_convention(name or SCRIPTED), tuple(cameras), d_state)
         scales = Normalisation.of(index["normalisation"], f"{where}: normalisation")
+        convention = find_convention(name) if name else FOREIGN  # recordings of LIBERO name theirs
         return cls(convention, tuple(cameras), d_state, scales.state, scales.action)
 
     def sense(self, env: Environment) -> Raw:
@@ -70,6 +71,12 @@ class Senses:
         if missing:
             raise GhostError(f"an observation has no {missing[0]!r}")
         seen = np.stack([one[STATE] for one in raw])  # [n, d]
+        if self.state is not None and seen.shape[1:] != self.state.low.shape:
+            raise GhostError(f"an observation: {STATE} must have {len(self.state.low)} values, not {seen.shape[1:]}")
+        for camera in self.cameras:
+            for picture in (one[camera] for one in raw):
+                if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+                    raise GhostError(f"an observation: {camera} must be a picture [height, width, 3] uint8")
         if self.state is not None:
             seen = self.state.apply(seen)
         state = np.zeros((len(raw), self.d_state), np.float32)
@@ -85,6 +92,10 @@ class Senses:
         )
 
     def command(self, chunk: np.ndarray) -> np.ndarray:
-        """A chunk [H, d_a], normalised and padded as in the cache, as the simulation takes it [H, 7] float64."""
-        actions = np.asarray(chunk, np.float64)[:, :D_ACTION]
-        return self.convention.command(actions if self.action is None else self.action.undo(actions))
+        """A chunk [H, d_a], normalised and padded as in the cache, as the simulation takes it [H, 7] float64.
+
+        A lab's own robot gets it as the lab recorded it [H, d].
+        """
+        if self.action is not None:
+            return self.convention.command(self.action.undo(chunk))
+        return self.convention.command(np.asarray(chunk, np.float64)[:, :D_ACTION])

@@ -79,6 +79,15 @@ def dvc() -> None:
     write_text(Path("dvc.yaml"), stages_text())
 
 
+def ship() -> None:
+    """Copy the results of the closed-loop study, both of its levels, into the repository: data/studies/."""
+    from ghost.project.studies import LEVELS
+    from ghost.project.studies import ship as copy_study
+
+    for level in LEVELS:
+        print(copy_study(open_build(level)))
+
+
 def lock(upgrade: bool = False) -> None:
     """Resolve what pyproject.toml asks for by uv: write requirements.lock with hashes, and the same for conda.
 
@@ -136,4 +145,4 @@ def track(out: Path = Path("tracked"), filter: str = "", scale: Scale = "laptop"
     print(write_events(open_build(scale), out, filter))
 
 
-SHARING = (make, keep, pull, restore, trial, recipes, dvc, lock, publish, release, track)
+SHARING = (make, keep, pull, restore, trial, recipes, dvc, ship, lock, publish, release, track)

@@ -14,8 +14,9 @@ from ghost.errors import GhostError, did_you_mean
 from ghost.project.recipes import NOTEBOOKS, TEXT
 from ghost.report.headlines import metric_names
 from ghost.report.inventory import NOTEBOOK
-from ghost.study import ARTEFACTS
+from ghost.study import ARTEFACTS, SHIPPED
 from ghost.study.builds import Config, load
+from ghost.study.closed_loop import STUDIES
 from ghost.study.declarations import Artefact
 
 HEAD = """\
@@ -29,7 +30,8 @@ RECIPES = "data/recipes.json"
 TRIAL = "data/trial_metrics"
 PAPER = "paper"
 # Whatever a recipe may rest on. A stage that makes one of these files would depend on itself: hence no `paper`.
-SOURCES = ("Snakefile", "workflow/rules", NOTEBOOKS, "src/ghost", "requirements.lock", "data/bench", *TEXT)
+MEASURED = ("data/bench", *((STUDIES,) if SHIPPED else ()))
+SOURCES = ("Snakefile", "workflow/rules", NOTEBOOKS, "src/ghost", "requirements.lock", *MEASURED, *TEXT)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ REHEARSALS = "rehearsals"
 # How many at most, by step. Nothing else is smaller. Of `tasks` and the like, which are lists, the first ones are left.
 FEW: Mapping[str, Mapping[str, int]] = {
     "simulate": {"epochs": 100, "timed_epochs": 100},
-    "make_demos": {"attempts": 4, "episodes_per_task": 2},
+    "make_demos": {"attempts": 2, "episodes_per_task": 2},
     "cache_features": {
-        **{"train_per_task": 40, "test_per_task": 8, "train_timesteps": 64, "test_timesteps": 32},
+        **{"train_per_task": 40, "test_per_task": 8, "train_timesteps": 32, "test_timesteps": 16},
         "test_episodes": 1,
     },
     "train_agent": {"epochs": 1},
@@ -29,7 +29,7 @@ FEW: Mapping[str, Mapping[str, int]] = {
     "time_head": {"rounds": 2, "warm_up": 1},
 }
 TIMED = 10  # rounds of an experiment that measures time, in which the largest model takes part once
-ONE_OF = ("tasks", "misdirect", "switch_at")  # of LIBERO's conditions the first one
+ONE_OF = ("tasks", "misdirect", "switch_at")  # of a rollout's conditions the first one; experts try all tasks
 AMOUNTS: Mapping[str, tuple[str, ...]] = {  # time is proportional to these
     "simulate": ("epochs", "timed_epochs"),
     "make_demos": ("episodes_per_task",),
@@ -52,7 +52,7 @@ def few_settings(config: Config, experiment: Experiment) -> dict[str, Any]:
         if key in few:
             most = TIMED if key == "rounds" and experiment.timed else few[key]
             settings[key] = [min(each, most) for each in value] if isinstance(value, list) else min(value, most)
-        elif key in ONE_OF and isinstance(value, list) and config.in_libero(experiment.name):
+        elif key in ONE_OF and isinstance(value, list) and experiment.step == "rollout":
             settings[key] = value[5:6] or value[:1] if key == "tasks" else value[:1]  # task 5 is the shortest
     return settings
 
@@ -62,12 +62,16 @@ def manifest(config: Config, name: str) -> Path:
     return config.data / name / "manifest.json"
 
 
-def repeats(config: Config, name: str) -> float:
-    """How often what the rehearsal measured happens in a unit of the build: updates, or as many times the work."""
+def repeats(config: Config, name: str, samples: int | None = None) -> float:
+    """How often what the rehearsal measured happens in a unit of the build: updates, or as many times the work.
+
+    `samples` are those that a rehearsed training had.
+    """
     full, small = config.experiment(name), first(config).experiment(name)
     if full.step == "train":
         has = full.settings
-        return float(has["epochs"] * ceil(training_samples(config, name) / has["batch_size"]))
+        left = training_samples(config, name, samples) * (1 - has.get("validation_share", 0.0))
+        return float(has["epochs"] * ceil(round(left, 3) / has["batch_size"]))
     ratio = 1.0
     for key in AMOUNTS.get(full.step, ()):
         if key in full.settings:
@@ -77,18 +81,22 @@ def repeats(config: Config, name: str) -> float:
             ratio *= repeats(config, need)
     if full.step == "evaluate" and full.needs:
         ratio *= tested_samples(config, full) / tested_samples(first(config), small)
-    if full.step == "cache_features":
-        per_shard = full.settings["samples_per_shard"]
-        ratio *= per_shard / min(per_shard, drawn(small.settings) or per_shard)
     return ratio
 
 
-def training_samples(config: Config, name: str) -> int:
-    """How many samples a training has in the build; at most, where the lengths of episodes decide it."""
+def training_samples(config: Config, name: str, rehearsed: int | None = None) -> int:
+    """How many samples a training has in the build.
+
+    Where the lengths of episodes decide it, they are as long as those of the rehearsal, which had so many samples; at
+    most, where that is not known.
+    """
     has, features = config.experiment(name).settings, config.experiment(config.experiment(name).needs[0])
     if "stride" in features.settings:
-        longest = config.experiment(features.needs[0]).settings.get("max_steps", 0)
-        found = episodes(config, features.name) * ceil(longest / features.settings["stride"])
+        if rehearsed:
+            found = ceil(rehearsed * episodes(config, features.name) / episodes(first(config), features.name))
+        else:
+            longest = config.experiment(features.needs[0]).settings.get("max_steps", 0)
+            found = episodes(config, features.name) * ceil(longest / features.settings["stride"])
     elif has.get("split", "sample") == "episode":
         found = int(features.settings["train_timesteps"])
     else:
@@ -117,11 +125,3 @@ def episodes(config: Config, features: str) -> int:
     made = config.experiment(cached.needs[0])
     tasks, attempts = len(made.settings.get("tasks", [0])), units_of(config, made.name)[1]
     return max(1, attempts - tasks * int(cached.settings["test_episodes"]))
-
-
-def drawn(settings: Mapping[str, Any]) -> int:
-    """Samples of a feature cache that draws them; 0 where the data decide."""
-    if "stride" in settings:
-        return 0
-    counts = (*settings["train_per_task"], *settings["test_per_task"])
-    return sum(map(int, (*counts, settings["train_timesteps"], settings["test_timesteps"])))

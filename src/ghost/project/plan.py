@@ -4,53 +4,33 @@ Snakemake itself says which jobs there are and which would run, as with `--profi
 costs its units, at what a unit took where it was measured or rehearsed (`ghost.project.prices`). A training that was
 rehearsed on a CPU and shall run on a GPU is estimated: its arithmetic is faster by as much as the site's GPU is in
 products of matrices. Other seconds of a CPU are an upper bound for a GPU. What was never measured may take up to the
-profile's time limit. A job that only gathers, or that runs where Snakemake runs, costs its start.
+profile's time limit. A job that only gathers costs its start.
+
+With `--here` the jobs are those of `snakemake all` on this machine. They start faster, from a process that has imported
+the libraries. What a start and the light rules take is known from earlier builds (`ghost.project.job_times`).
 """
 
-import contextlib
-import io
-import logging
+import os
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
 from math import ceil
-from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
+from ghost.project import job_times
 from ghost.project.dvc import files
+from ghost.project.job_times import JobTime
+from ghost.project.jobs import Job, before, read_jobs
 from ghost.project.prices import Prices
 from ghost.project.schedule import Task, longest_chain, makespan
 from ghost.project.site import read_site
 from ghost.study.builds import Config
-from ghost.study.parts import Grain, Part, check_grain, parts_of, units_of
+from ghost.study.parts import Grain, Part, parts_of, units_of
 
 START_S = 7.0  # until a trivial job is done: Slurm starts a Snakemake, which starts a Python
-LIMIT, LIGHT, REHEARSED = "time limit", "light", "rehearsed"
+LIMIT, LIGHT, REHEARSED, UNKNOWN = "time limit", "light", "rehearsed", "never measured: rehearse it"
 PARALLEL = ("episodes", "attempts")  # units that share the cores of a job
-
-
-@dataclass(frozen=True)
-class Job:
-    rule: str
-    wildcards: tuple[str, ...]
-    inputs: frozenset[str]
-    outputs: frozenset[str]
-    cpus: int = 1
-    gpus: int = 0
-    limit_s: float = 0.0  # the time that the profile grants at the first attempt
-    memory_mb: int = 0  # that it asks for at the first attempt
-    is_light: bool = False
-    is_done: bool = False  # its outputs are up to date
-
-    @property
-    def name(self) -> str:
-        return " ".join((self.rule, *self.wildcards))
-
-    @property
-    def kind(self) -> str:
-        """Without its part: what a line of the plan is about."""
-        return " ".join((self.rule, *self.wildcards[:1]))
 
 
 @dataclass(frozen=True)
@@ -62,23 +42,53 @@ class Cost:
     at_most: bool = False  # an upper bound
 
 
-def plan(identity: str, config: Config, *, gpus: int = 8, cores: int = 128) -> str:
+@dataclass(frozen=True)
+class Place:
+    """Where a build shall run: a cluster, or this machine."""
+
+    gpus: int
+    cores: int
+    here: bool = False
+    tflops: float = 0.0  # of one of its GPUs
+    known: tuple[JobTime, ...] = ()  # what jobs take here beside their runs
+
+    def start_s(self, rule: str, build: str) -> float:
+        """Until a job is at work."""
+        return (job_times.of_rule(self.known, rule, build) or 0.0) if self.here else START_S
+
+    def light_s(self, rule: str, build: str) -> float:
+        """A light job, which runs where Snakemake runs."""
+        return job_times.of_rule(self.known, rule, build) or 0.0
+
+
+def plan(identity: str, config: Config, *, gpus: int = 8, cores: int = 128, here: bool = False) -> str:
     """The jobs and their cost, before `snakemake` is started for an artefact, an experiment or the `paper`."""
-    jobs, grain = read_jobs(targets(identity, config), {**config.overrides, "scale": config.scale})
-    rest = [job for job in jobs if not job.is_done]
-    costs = price_all(rest, config, grain)
+    start_s = time.process_time()
+    asked = {**config.overrides, "scale": config.scale}
+    jobs, grain = read_jobs(targets(identity, config), asked, cores=cores if here else None)
+    own_s = time.process_time() - start_s if here else 0.0  # Snakemake does the same before the first job
+    place = Place(gpus, cores, here, float(read_site()["gpu"]["tflops"]), tuple(job_times.read()))
+    rest = [on_this_machine(job, config, place) if here else job for job in jobs if not job.is_done]
+    costs = price_all(rest, config, grain, place)
     prices = Prices(config)
     counts = f"{len(jobs)} jobs, {len(rest)} to run, {len(jobs) - len(rest)} cached"
+    done = [job for job in jobs if job.is_done]
     return "\n".join(
         [
             f"{identity} at {config.scale} scale: {counts}",
-            *lines(jobs, costs),
-            *memory(rest, prices),
-            *limits(rest, costs),
+            *lines([*done, *rest], costs),
+            *([] if here else memory(rest, prices)),
+            *([] if here else limits(rest, costs)),
             *disk(config, prices),
-            *totals(rest, costs, gpus=gpus, cores=cores),
+            *totals(rest, costs, place, own_s),
         ]
     )
+
+
+def on_this_machine(job: Job, config: Config, place: Place) -> Job:
+    """What it uses here. Nothing may run beside what is timed."""
+    timed = any(job.wildcards[:1] == (experiment.name,) and experiment.timed for experiment in config.experiments)
+    return replace(job, gpus=min(job.gpus, place.gpus), cpus=place.cores if timed else job.cpus)
 
 
 def pilot(config: Config, experiment: str, *, slurm: bool) -> tuple[str, list[str]]:
@@ -88,7 +98,8 @@ def pilot(config: Config, experiment: str, *, slurm: bool) -> tuple[str, list[st
         raise GhostError(f"no experiment {experiment!r}{hint}")
     profile = ["--profile", "slurm"] if slurm else []
     command = [*profile, *targets(experiment, config), "--config", f"scale={config.scale}"]
-    said = plan(experiment, config, gpus=1, cores=8)
+    gpus, cores = (1, 8) if slurm else this_machine()
+    said = plan(experiment, config, gpus=gpus, cores=cores, here=not slurm)
     return f"{said}\n\nsnakemake {' '.join(command)}", [sys.executable, "-m", "snakemake", *command]
 
 
@@ -106,104 +117,53 @@ def targets(identity: str, config: Config) -> list[str]:
     return [*files(known[identity], config), str(config.data / "cells" / f"{known[identity].stage}.jsonl")]
 
 
-def read_jobs(wanted: list[str], config: Mapping[str, str]) -> tuple[list[Job], Grain]:
-    """All jobs behind these targets, in the order the data flows, from Snakemake's own graph; and the site's grain."""
-    from snakemake import cli
-    from snakemake.api import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings, SnakemakeApi
-    from snakemake.exceptions import RuleException, WorkflowError
-
-    _, profile = cli.parse_args(["--profile", "slurm"])
-    grain = check_grain(profile.set_scatter or {})
-    resources = ResourceSettings(
-        nodes=profile.jobs,
-        overwrite_resources=profile.set_resources,
-        default_resources=profile.default_resources,
-        overwrite_scatter=grain,
-    )
-    graph = DAGSettings(
-        wanted,
-        force_incomplete=profile.rerun_incomplete,
-        rerun_triggers=profile.rerun_triggers,
-        max_checksum_file_size=profile.max_checksum_file_size,
-    )
-    try:
-        with SnakemakeApi(OutputSettings(dryrun=True, log_level_override=logging.ERROR)) as api:
-            workflow_api = api.workflow(resources, ConfigSettings(config=dict(config)))
-            with contextlib.redirect_stdout(io.StringIO()):
-                workflow_api.dag(graph).printrulegraph()  # makes the graph of jobs, and does not describe each
-            found = _read(workflow_api._workflow)
-    except (WorkflowError, RuleException) as error:
-        raise GhostError(str(error)) from None
-    found.sort(key=lambda job: job.name)
-    return list(TopologicalSorter(before(found)).static_order()), grain
-
-
-def _read(workflow: Any) -> list[Job]:
-    """Snakemake's jobs as ours. Jobs that differ in their part ask for the same, which is evaluated once."""
-    asked: dict[tuple[str, ...], tuple[int, int, float, int]] = {}
-    found = []
-    for job in workflow.dag.jobs:
-        if job.rule.norun:
-            continue
-        wildcards = tuple(job.wildcards_dict.values())
-        if (kind := (job.rule.name, *wildcards[:1])) not in asked:
-            of = job.resources
-            cpus, limit_s = of.get("cpus_per_task") or job.threads, of.get("runtime", 0) * 60
-            asked[kind] = (cpus, of.get("gpu", 0), limit_s, of.get("mem_mb", 0))
-        inputs, outputs = frozenset(map(str, job.input)), frozenset(map(str, job.output))
-        # `is_local` of a job is true for all of them here; `_localrules` holds the Snakefile's list.
-        light, done = job.rule.name in workflow._localrules, not workflow.dag.needrun(job)
-        found.append(Job(job.rule.name, wildcards, inputs, outputs, *asked[kind], light, done))
-    return found
-
-
-def before(jobs: list[Job]) -> dict[Job, list[Job]]:
-    """The jobs whose outputs each job reads."""
-    makers = {output: job for job in jobs for output in job.outputs}
-    return {job: list(dict.fromkeys(makers[name] for name in sorted(job.inputs) if name in makers)) for job in jobs}
-
-
-def price_all(jobs: list[Job], config: Config, grain: Grain) -> dict[Job, Cost]:
-    tflops = float(read_site()["gpu"]["tflops"])
+def price_all(jobs: list[Job], config: Config, grain: Grain, place: Place) -> dict[Job, Cost]:
     prices, of_rule = Prices(config), {experiment.name: experiment.step for experiment in config.experiments}
     parts = {name: {part.name: part for part in parts_of(config, name, grain)} for name in of_rule}
     costs = {}
     for job in jobs:
         name = job.wildcards[0] if job.wildcards else ""
-        if job.is_light or of_rule.get(name) != job.rule.removesuffix("_part"):
-            limit = Cost(job.limit_s, LIMIT, job.limit_s, job.limit_s, at_most=True)
-            costs[job] = Cost(0.0, LIGHT) if job.is_light else limit
+        if job.is_light:
+            taken_s = place.light_s(job.rule, config.scale)
+            costs[job] = Cost(taken_s, LIGHT, taken_s, taken_s)
+        elif of_rule.get(name) != job.rule.removesuffix("_part"):
+            costs[job] = unmeasured(job, place)
         elif job.rule == of_rule[name] and len(parts[name]) > 1:
             costs[job] = Cost(START_S, LIGHT, START_S, START_S)
         else:
             whole = next(iter(parts[name].values()))
             part = whole if job.rule == of_rule[name] else parts[name][job.wildcards[1]]
-            costs[job] = cost(job, part, config, prices, tflops)
+            costs[job] = cost(job, part, config, prices, place)
     return costs
 
 
-def cost(job: Job, part: Part, config: Config, prices: Prices, tflops: float = 0.0) -> Cost:
+def unmeasured(job: Job, place: Place) -> Cost:
+    """The time limit of the profile; on this machine there is none."""
+    return Cost(0.0, UNKNOWN) if place.here else Cost(job.limit_s, LIMIT, job.limit_s, job.limit_s, at_most=True)
+
+
+def cost(job: Job, part: Part, config: Config, prices: Prices, place: Place) -> Cost:
     """A part's units, at the price of each; on the cores of the job where they share them.
 
-    `tflops` is the rate of the site's GPU, for trainings that were rehearsed on a CPU. Units that were never rehearsed
-    and take longer on a CPU than the profile grants a GPU say little: the limit is the bound.
+    Units that were never rehearsed and take longer on a CPU than the profile grants a GPU say little: the limit is the
+    bound.
     """
     noun, _ = units_of(config, job.wildcards[0])
     found = prices.price(job.wildcards[0])
-    limit = Cost(job.limit_s, LIMIT, job.limit_s, job.limit_s, at_most=True)
     if found is None:
-        return limit
+        return unmeasured(job, place)
     units = ceil(part.units / job.cpus) if noun in PARALLEL else part.units
+    start_s = place.start_s(job.rule, config.scale) + (0.0 if place.here else found.start_s)
     unit_s, source, at_most, row = found.unit_s, found.source, False, found.rehearsed
     if job.gpus and not found.on_gpu:
-        at_most = not (row and row.flops and tflops)
-        source = f"{source}; a GPU takes less" if at_most else f"{source}, for a GPU of {tflops:g} TFLOP/s"
+        at_most = not (row and row.flops and place.tflops)
+        source = f"{source}; a GPU takes less" if at_most else f"{source}, for a GPU of {place.tflops:g} TFLOP/s"
         if row is not None and not at_most:
-            unit_s = row.start_s + row.on_a_gpu_s(tflops)
+            unit_s = row.on_a_gpu_s(place.tflops)
             source = f"{source} ({found.unit_s * units / 3600:.1f} h on the CPU)"
-        if row is None and START_S + units * unit_s > job.limit_s:
-            return limit
-    seconds = [START_S + units * unit_s * share for share in (1.0, found.low, found.high)]
+        if row is None and start_s + units * unit_s > job.limit_s:
+            return unmeasured(job, place)
+    seconds = [start_s + units * unit_s * share for share in (1.0, found.low, found.high)]
     return Cost(seconds[0], source, seconds[1], seconds[2], at_most)
 
 
@@ -226,8 +186,10 @@ def _seconds(cost: Cost) -> float:
 
 
 def price(job: Job, cost: Cost) -> str:
+    if cost.source == UNKNOWN:
+        return UNKNOWN
     if cost.source == LIGHT:
-        return LIGHT
+        return f"{LIGHT}, {cost.wall_s:.1f} s" if cost.wall_s else LIGHT
     gpus = f" and {job.gpus} GPU{'s' if job.gpus > 1 else ''}" if job.gpus else ""
     bound = "at most " if cost.at_most else ""
     shown = f"{bound}{cost.wall_s / 3600:.3f} h on {job.cpus} CPU{'s' if job.cpus > 1 else ''}{gpus}"
@@ -280,14 +242,17 @@ def _runs(config: Config, name: str) -> int:
     return len(config.experiment(name).seeds)
 
 
-def totals(jobs: list[Job], costs: Mapping[Job, Cost], *, gpus: int, cores: int) -> list[str]:
+def totals(jobs: list[Job], costs: Mapping[Job, Cost], place: Place, own_s: float = 0.0) -> list[str]:
+    """What all jobs cost, and when the last one is done. `own_s` is what Snakemake itself takes before the first."""
     cpu_h = sum(costs[job].wall_s * job.cpus for job in jobs) / 3600
     gpu_h = sum(costs[job].wall_s * job.gpus for job in jobs) / 3600
     bound = ", at most" if any(found.at_most for found in costs.values()) else ""
-    limited = sum(costs[job].source == LIMIT for job in jobs)
+    limited, unknown = (sum(costs[job].source == source for job in jobs) for source in (LIMIT, UNKNOWN))
+    if unknown:
+        bound = f", without {unknown} jobs that were never measured"
     rehearsed = sum(costs[job].source.startswith(REHEARSED) for job in jobs)
-    paid = sum(costs[job].source not in (LIMIT, LIGHT) for job in jobs) - rehearsed
-    light = len(jobs) - limited - paid - rehearsed
+    paid = sum(costs[job].source not in (LIMIT, LIGHT, UNKNOWN) for job in jobs) - rehearsed
+    light = len(jobs) - limited - paid - rehearsed - unknown
     counts = f"{rehearsed} jobs by rehearsals, {paid} by measured units, {limited} by the profile's time limit"
     made = [
         f"prices: {counts}, {light} light",
@@ -297,12 +262,20 @@ def totals(jobs: list[Job], costs: Mapping[Job, Cost], *, gpus: int, cores: int)
         after = before(jobs)
         tasks = {job: Task(costs[job].wall_s, job.cpus, job.gpus, after[job]) for job in jobs}
         chain, seconds = longest_chain(tasks)
-        took = makespan(tasks, cores=cores, gpus=gpus)
+        took = own_s + makespan(tasks, cores=place.cores, gpus=place.gpus)
         if any(cost.high_s > cost.low_s for cost in costs.values()):
             ends = [[costs[job].low_s for job in jobs], [costs[job].high_s for job in jobs]]
             both = [{job: replace(tasks[job], seconds=s) for job, s in zip(jobs, end, strict=True)} for end in ends]
-            low, high = (makespan(end, cores=cores, gpus=gpus) / 3600 for end in both)
+            low, high = ((own_s + makespan(end, cores=place.cores, gpus=place.gpus)) / 3600 for end in both)
             made.append(f"with the lowest and the highest that was measured: {low:.3f} h and {high:.3f} h")
         made.append(f"critical path{bound}: {' -> '.join(job.name for job in chain)}, {seconds / 3600:.3f} h")
-        made.append(f"on {gpus} GPUs and {cores} cores{bound}: {took / 3600:.3f} h")
+        on = f"on this machine, with {place.gpus} GPUs" if place.here else f"on {place.gpus} GPUs"
+        made.append(f"{on} and {place.cores} cores{bound}: {took / 3600:.3f} h")
     return made
+
+
+def this_machine() -> tuple[int, int]:
+    """Its GPUs and its cores."""
+    import torch
+
+    return torch.cuda.device_count(), len(os.sched_getaffinity(0))

@@ -21,8 +21,10 @@ from typing import Any
 
 from ghost.errors import GhostError
 from ghost.files import canonical, read_json, write_text
+from ghost.forms import COUNT, has_form
 from ghost.project.rehearsed import Rehearsed, read_rehearsals
 from ghost.runs.records import UNITS, open_runs
+from ghost.runs.units import KEPT
 from ghost.study.builds import Config
 from ghost.study.parts import NOUNS, SEEDS, units_of
 
@@ -70,6 +72,13 @@ class Measurement:
     reduced: Mapping[str, Any]  # what is smaller than in the paper, inherited
 
 
+FORM = {
+    **dict.fromkeys(("experiment", "step", "build", "unit", "device"), str),
+    **{"unit_s": float, "units": COUNT, "peak_memory_mb": float, "on_gpu": bool},
+    **{"settings": dict, "reduced": {str: dict}},
+}
+
+
 @dataclass(frozen=True)
 class Price:
     unit_s: float
@@ -78,6 +87,7 @@ class Price:
     low: float = 1.0  # the lowest and the highest measurement, as shares of the mean
     high: float = 1.0
     rehearsed: Rehearsed | None = None
+    start_s: float = 0.0  # of a process, before its first unit
 
 
 @dataclass(frozen=True)
@@ -100,8 +110,8 @@ class Prices:
     @cached_property
     def kept(self) -> list[Measurement]:
         """Those of data/bench/units.json, the longest first."""
-        kept = read_json(self.root / BENCH, [dict]) if (self.root / BENCH).is_file() else []
-        return sorted((Measurement(**each) for each in kept), key=lambda each: -each.unit_s)
+        kept = read_json(self.root / BENCH, [FORM]) if (self.root / BENCH).is_file() else []
+        return sorted((Measurement(**{key: each[key] for key in FORM}) for each in kept), key=lambda each: -each.unit_s)
 
     @cached_property
     def rehearsed(self) -> dict[str, Rehearsed]:
@@ -131,15 +141,15 @@ class Prices:
         amounts, counts, ratio = OWN.get(step, ()), COUNTS.get(step, ()), 1.0
         for key, value in here.settings.items():
             if value != measured.settings[key] and key not in counts:
-                if key not in amounts:
+                if key not in amounts or (more := _ratio(value, measured.settings[key])) is None:
                     return None
-                ratio *= _amount(value) / _amount(measured.settings[key])
+                ratio *= more
         for key in {key for key in measured.reduced if "." in key} | self.reduced_behind(name):
             value, there = self.behind(key), measured.reduced.get(key, {}).get("here", self.paper(key))
             if value == there:
                 continue
-            if key in BEHIND.get(step, ()):
-                ratio *= _amount(value) / _amount(there)
+            if key in BEHIND.get(step, ()) and (more := _ratio(value, there)) is not None:
+                ratio *= more
             elif key.partition(".")[2] not in FREE and (strict or step not in LIGHT_MODELS):
                 return None
         return ratio
@@ -187,7 +197,7 @@ def measurements(build: Path) -> Iterator[Measurement]:
 def keep(build: Path, bench: Path = BENCH) -> str:
     """Put the measurements of a build into data/bench/units.json, in place of those of the same settings."""
     new = {_key(entry): entry for entry in map(asdict, measurements(build))}
-    old = {_key(entry): entry for entry in read_json(bench, [dict])} if bench.is_file() else {}
+    old = {_key(entry): entry for entry in read_json(bench, [FORM])} if bench.is_file() else {}
     lines = [canonical(entry) for _, entry in sorted((old | new).items())]
     write_text(bench, "[\n" + ",\n".join(lines) + "\n]\n")
     return f"{bench}: {len(new)} experiments of {build}, {len(lines)} in all"
@@ -212,7 +222,7 @@ def _scaled(found: Sequence[tuple[Measurement, float]]) -> tuple[float, str]:
 def _of_rehearsal(row: Rehearsed) -> Price:
     low, mean, high = row.each_s
     shares = (low / mean, high / mean) if mean else (1.0, 1.0)
-    return Price(row.start_s + row.unit_s, f"rehearsed on {row.device}", row.on_gpu, *shares, row)
+    return Price(row.unit_s, f"rehearsed on {row.device}", row.on_gpu, *shares, row, row.start_s)
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -226,19 +236,31 @@ def _time(entry: Mapping[str, Any]) -> float:
 
 def unit_times(build: Path, step: str, folder: Path, seed: int) -> list[float]:
     """Of the units of a run: a kept unit knows the processor's time, the list in the run's folder the clock's."""
+    return [
+        _time(read_json(unit, KEPT)) if unit.is_file() else wall_s
+        for unit, wall_s in _kept_units(build, step, folder, seed)
+    ]
+
+
+def unit_samples(build: Path, step: str, folder: Path, seed: int) -> list[int]:
+    """Of the shards of a feature cache: how many samples each has."""
+    units = [unit for unit, _ in _kept_units(build, step, folder, seed)]
+    return [int(read_json(unit, {"value": {"samples": range(1, 10**9)}})["value"]["samples"]) for unit in units]
+
+
+def _kept_units(build: Path, step: str, folder: Path, seed: int) -> list[tuple[Path, float]]:
+    """The files of a run's units, and the seconds that the list in the run's folder has for each."""
     path = folder / f"seed{seed}" / UNITS
     if not path.is_file():
         return []
     with path.open(newline="", encoding="utf-8") as lines:
         listed = list(csv.DictReader(lines))
-    kept = [build / "units" / step / f"{line['address']}.json" for line in listed]
-    return [
-        _time(read_json(unit)) if unit.is_file() else float(line["wall_s"])
-        for unit, line in zip(kept, listed, strict=True)
-    ]
+    return [(build / "units" / step / f"{line['address']}.json", float(line["wall_s"])) for line in listed]
 
 
-def _amount(value: Any) -> float:
-    if isinstance(value, list):
-        return float(len(value))
-    return float(value)
+def _ratio(here: Any, there: Any) -> float | None:
+    """How much more one amount is than another; None where one of them is no amount."""
+    amounts = [float(len(each)) if isinstance(each, list) else each for each in (here, there)]
+    if not all(has_form(each, float) and each > 0 for each in amounts):
+        return None
+    return float(amounts[0]) / float(amounts[1])

@@ -19,6 +19,7 @@ from ghost.study.declarations import Artefact
 NOTEBOOKS = "workflow/notebooks"
 TEXT = (
     *("paper/main.tex", "paper/supplement.tex", "paper/ghost.sty", "paper/references.bib", "paper/sections"),
+    "paper/studies",
     *("paper/tikz", "paper/claims.yaml", "paper/sentences.yaml"),
 )
 PAGE = tuple(f"src/ghost/audit/{name}" for name in ("page.html.jinja", "page.js", "page_runs.js"))

@@ -1,12 +1,13 @@
 """What rehearsals found: kept in data/bench/rehearsals/<build>.json, shown as a table, read by `ghost plan`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical, read_json, write_text
+from ghost.forms import COUNT, require, shortened
 from ghost.study.builds import Config
 
 KEPT = Path("data/bench/rehearsals")
@@ -29,24 +30,30 @@ class Rehearsed:
     each_s: tuple[float, float, float] = (0.0, 0.0, 0.0)  # lowest, mean and highest of what was measured
     measured: int = 0  # how many times
     repeats: float = 1.0  # how often this happens in a unit of the build
-    one_s: float = 0.0  # of a training: an update with one sample
+    fixed_s: float = 0.0  # of a training: what comes once a run, such as making the model and writing it
+    teach_s: float = 0.0  # of a training with a teacher: what the teacher does on all samples, once a run
+    calls_s: float = 0.0  # of a training: at most what it takes to call the operations of an update
     flops: float = 0.0  # of a training: of the device in a product of matrices
     host_mb: float = 0.0  # that the full job needs
     device_mb: float = 0.0
     unit_bytes: int = 0  # that a unit writes
+    took_s: float = 0.0  # of the processor, all of this rehearsal
     behind: str = ""  # a hash of its settings in the build, and of those of all that it rests on
+    code: str = ""  # a hash of the code that was rehearsed
 
     @property
     def unit_s(self) -> float:
-        return self.repeats * self.each_s[1]
+        return self.fixed_s + self.teach_s + self.repeats * self.each_s[1]
 
     def on_a_gpu_s(self, tflops: float) -> float:
         """A unit on a GPU of so many TFLOP/s, from a training that was rehearsed on a CPU.
 
         What takes time for its arithmetic is faster by as much as products of matrices are. What it costs to call the
-        operations stays: at most what an update with a single sample takes.
+        operations stays: at most what an update with a single sample takes, and at most as many calls as an update
+        has, at what a call takes in the smallest decoder.
         """
-        return self.repeats * (self.one_s + self.each_s[1] * self.flops / (tflops * TERA))
+        faster = tflops * TERA / self.flops
+        return self.fixed_s + self.teach_s / faster + self.repeats * (self.calls_s + self.each_s[1] / faster)
 
 
 def with_needs(config: Config, names: Sequence[str]) -> list[str]:
@@ -70,20 +77,40 @@ def behind(config: Config, name: str) -> str:
 def keep(config: Config, rows: Iterable[Rehearsed]) -> None:
     """Keep what was rehearsed, beside what was rehearsed before."""
     path = KEPT / f"{config.scale}.json"
-    old = {entry["experiment"]: entry for entry in read_json(path, [dict])} if path.is_file() else {}
-    new = {row.experiment: asdict(row) for row in rows}
-    lines = [canonical(entry) for _, entry in sorted((old | new).items())]
+    old = {row.experiment: row for row in read_rows(path)} if path.is_file() else {}
+    new = {row.experiment: row for row in rows}
+    lines = [canonical(asdict(row)) for _, row in sorted((old | new).items())]
     write_text(path, "[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def read_rehearsals(config: Config, root: Path = Path()) -> dict[str, Rehearsed]:
     """What was rehearsed with the settings that the build has now, in this build or another one."""
     files = sorted((root / KEPT).glob("*.json"), key=lambda path: path.stem == config.scale)  # its own come last
-    listed = [each for path in files for each in read_json(path, [{"experiment": str, "behind": str}])]
-    rows = [Rehearsed(**{**each, "each_s": tuple(each["each_s"])}) for each in listed]
+    rows = [row for path in files for row in read_rows(path)]
     known = {experiment.name for experiment in config.experiments}
     rows = [row for row in rows if row.experiment in known and row.measured]
     return {row.experiment: row for row in rows if row.behind == behind(config, row.experiment)}
+
+
+def read_rows(path: Path) -> list[Rehearsed]:
+    """The rows of a file, which a pull may have brought. A field that is missing has its default."""
+    found = []
+    for given in read_json(path, [dict]):
+        each = {**DEFAULTS, **given}
+        require(each, FORM, path)
+        numbers = [*each["each_s"], *(value for value in each.values() if type(value) in (int, float))]
+        printable = all(value.isprintable() for value in each.values() if isinstance(value, str))
+        if len(each["each_s"]) != 3 or min(numbers) < 0 or not printable:
+            name = shortened(repr(each["experiment"]))
+            raise GhostError(f"{path}: {name} needs three numbers in each_s, no number below 0, and text on one line")
+        found.append(Rehearsed(**{**{key: each[key] for key in FORM}, "each_s": tuple(each["each_s"])}))
+    return found
+
+
+KINDS: dict[object, object] = {int: COUNT, tuple[float, float, float]: [float]}  # others are their own form
+FORM = {field.name: KINDS.get(field.type, field.type) for field in fields(Rehearsed)}
+DEFAULTS = {field.name: field.default for field in fields(Rehearsed) if field.default is not MISSING}
+DEFAULTS |= {"each_s": [0.0, 0.0, 0.0]}
 
 
 HEAD = ("experiment", "verdict", "one time", "in a unit", "of a unit", "memory", "files")
@@ -118,4 +145,4 @@ def line(row: Rehearsed) -> str:
 
 
 def _columns(texts: Sequence[str]) -> str:
-    return "".join(f"{text:{width}s}" for text, width in zip(texts, (34, 14, 28, 11, 12, 12, 12), strict=True)).rstrip()
+    return "".join(f"{text:{width}s}" for text, width in zip(texts, (34, 14, 32, 11, 12, 12, 12), strict=True)).rstrip()

@@ -22,7 +22,7 @@ COUNT = range(1, 1_000_001)
 PARTITION = {"partition": str, "qos": str, "constraint": str, "arguments": str}
 FORMS: Mapping[str, Any] = {
     "cpu": PARTITION,
-    "gpu": {**PARTITION, "type": str, "tflops": float},
+    "gpu": {**PARTITION, "type": str, "finetune": COUNT, "tflops": float},
     **dict.fromkeys(("account", "setup", "scratch"), str),
     **dict.fromkeys(("node_mb", "longest_minutes", "jobs", "poll_seconds"), COUNT),
     "grain": dict.fromkeys(GRAIN, COUNT),

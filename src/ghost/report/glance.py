@@ -1,4 +1,4 @@
-"""Results at a glance: a few central cells, and pictures of the report and of its audit page, for README.md.
+"""Results at a glance: a few central cells, the verdicts counted, pictures of report and audit page, for README.md.
 
 The block stands between two comments in README.md. `ghost glance` writes it from a build, so nobody types a number.
 """
@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import numpy as np
 import pypdfium2
 from PIL import Image
 
+from ghost.claims.ledger import read_ledger
+from ghost.claims.report import judge
+from ghost.claims.verdicts import VERDICTS
 from ghost.errors import GhostError
 from ghost.files import atomic, write_text
 from ghost.report.cells import read_cells
@@ -24,13 +28,16 @@ from ghost.study.builds import Config
 README = Path("README.md")
 PICTURE, PAGE_PICTURE = Path("docs/images/report.png"), Path("docs/images/audit.png")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SECONDS = 300  # for a picture, on a machine with much other work
 BEGIN, END = "<!-- glance -->\n", "<!-- /glance -->\n"
 
 
 def glance(config: Config) -> None:
     """Write the block of README.md, a picture of the build's PDF, and one of its audit page where there is chromium."""
     text = README.read_text(encoding="utf-8")
-    write_text(README, replaced(text, block(read_cells(config.data / "cells.jsonl"), config.scale)))
+    cells = read_cells(config.data / "cells.jsonl")
+    verdicts = counted(verdict.verdict for verdict in judge(config, read_ledger()))
+    write_text(README, replaced(text, f"{block(cells, config.scale)}\n{verdicts}\n"))
     if config.pdf.exists():
         picture(config.pdf, PICTURE)
     if (config.data / "audit.html").exists():
@@ -40,7 +47,7 @@ def glance(config: Config) -> None:
 def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:
     """The block as Markdown: one line per chosen cell, and one sentence on what the numbers rest on."""
     lines = ["| result | of | value | p against Ghost | `ghost audit` |", "|---|---|---|---|---|"]
-    used = []
+    used, last = [], ""
     for title, label, identity, p in chosen():
         for name in filter(None, (identity, p)):
             if name not in cells:
@@ -48,8 +55,30 @@ def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:
             used.append(cells[name])
         value = " ".join(filter(None, (cells[identity]["shown"], cells[identity]["unit"])))
         against = cells[p]["shown"] if p else ""
-        lines.append(f"| {title} | {label.replace('_', ' ')} | {value} | {against} | `{identity}` |")
-    return "\n".join([*lines, "", caveat(used, build), ""])
+        shown, last = "" if title == last else title, title  # once, in the first of its lines
+        lines.append(f"| {shown} | {label.replace('_', ' ')} | {value} | {against} | `{identity}` |")
+    return "\n".join([*lines, "", f"{best(cells)} {caveat(used, build)}", ""])
+
+
+def best(cells: Mapping[str, Mapping[str, Any]]) -> str:
+    """Which decoder has the lowest test error."""
+    errors = {label: (identity, p) for _, label, identity, p in chosen() if identity.startswith("tab:lightweight/")}
+    first = min(errors, key=lambda label: cells[errors[label][0]]["value"])
+    identity, p = errors[first]
+    if first == "Ghost":
+        return "Ghost has the lowest test error."
+    theirs, ours, shown_p = (cells[name]["shown"] for name in (identity, errors["Ghost"][0], p))
+    return f"Not Ghost but the {first} has the lowest test error: {theirs} against {ours}, p {shown_p}."
+
+
+def counted(verdicts: Iterable[str]) -> str:
+    """How many of the article's numbers have each verdict, in a sentence."""
+    counts = Counter(verdicts)
+    parts = [f"{counts[name]} {name}" for name in VERDICTS if counts[name]]
+    return (
+        f"`ghost claims` compares the build with {counts.total()} numbers and statements of the article: "
+        f"{', '.join(parts)}. [docs/ask.md](docs/ask.md#the-articles-numbers-and-the-verdicts) explains these words."
+    )
 
 
 def caveat(cells: Sequence[Mapping[str, Any]], build: str) -> str:
@@ -95,7 +124,10 @@ def screenshot(page: Path, place: str, out: Path) -> None:
             *(f"--user-data-dir={folder}/profile", "--window-size=1280,860", f"--screenshot={shot}"),
             f"{page.resolve().as_uri()}#{place}",
         ]
-        done = subprocess.run(command, capture_output=True, timeout=300, check=False)  # noqa: S603  # no shell
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)  # noqa: S603  # no shell
+        except subprocess.TimeoutExpired:
+            raise GhostError(f"{browser} made no picture of {page} in {SECONDS} s") from None
         if done.returncode or not shot.is_file():
             raise GhostError(f"{browser} made no picture of {page}")
         with Image.open(shot) as image, atomic(out) as temporary:

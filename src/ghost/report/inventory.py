@@ -14,7 +14,10 @@ NOTEBOOK = "ghost_walkthrough"
 
 
 def outputs(config: Config, *, tex: bool) -> list[Path]:
-    """What `snakemake all` makes beside the runs; without TeX, no drawings and no PDFs."""
+    """What `snakemake all` makes beside the runs; without TeX, no drawings and no PDFs.
+
+    A build that leaves experiments out has each table as a PDF, in place of the report.
+    """
     artefacts, suffixes = config.buildable(tex=tex), (".pdf", ".png", *([".pgf"] if tex else []))
     drawn = [artefact.label for artefact in artefacts if artefact.step in ("plot", "draw")]
     tables = [artefact.stage for artefact in artefacts if artefact.step == "tabulate"]
@@ -27,6 +30,7 @@ def outputs(config: Config, *, tex: bool) -> list[Path]:
         *([] if config.tasks else [config.data / "notebooks" / f"{NOTEBOOK}.html"]),  # it walks through the article's
         config.data / "audit.html",
         *(config.pdfs if tex else []),
+        *(config.table_pdf(artefact.label) for artefact in artefacts if artefact.table and config.left_out and tex),
     ]
 
 

@@ -32,7 +32,7 @@ BLANKED = (
     re.compile(r"\\\[.*?\\\]", re.DOTALL),
     re.compile(
         r"\\(?:label|ref|eqref|autoref|pageref|cite|input|include|includegraphics|bibliography|bibliographystyle|"
-        r"hypersetup|hyperref|url|href|usepackage|documentclass|cell|published|const|verdicts|holds|begin|end)\*?"
+        r"hypersetup|hyperref|url|href|usepackage|documentclass|cell|published|const|verdicts|holds|whether|begin|end)\*?"
         r"(?:\[[^\]]*\])?\{[^{}]*\}"
     ),
     STAND_IN,
@@ -49,8 +49,10 @@ NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 
 
 def lint(folder: Path, cells: Collection[str]) -> list[str]:
-    """Complaints about the LaTeX files in `folder` and its sections, a line each."""
+    """Complaints about the LaTeX files in `folder`, its sections and the studies that there are, a line each."""
     files = [path for pattern in ("*.tex", "sections/*.tex") for path in sorted(folder.glob(pattern))]
+    there = {name.partition("/")[0] for name in cells}
+    files += [path for path in sorted(folder.glob("studies/*.tex")) if f"tab:{path.stem}" in there]
     return [complaint for path in files for complaint in lint_text(path, path.read_text(encoding="utf-8"), cells)]
 
 

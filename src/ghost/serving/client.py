@@ -1,4 +1,4 @@
-"""A simulator's side of a policy server: it starts episodes and asks for plans, as `ghost.libero.policy.Acting`.
+"""The other side of a policy server, a simulator or a robot: it starts episodes and asks for plans.
 
 A server that is gone, slow or not the one that is meant is one clear line and the end of the job: the episode is not
 recorded, and the next try of the job plays it again.
@@ -38,10 +38,14 @@ ANSWER_S = 900.0  # a plan on a device that many share; a server that ended is n
 PHASE = range(-1, 1000)
 
 
-class Client:
-    def __init__(self, address: str, senses: Senses, runs: Mapping[str, Any], answer_s: float = ANSWER_S) -> None:
-        """Connect. `runs` are those of the policy that is meant (`protocol.identity`)."""
-        self.senses, self.seq, self.answer_s = senses, 0, answer_s
+class Robot:
+    """A robot's side: it takes the policy that it finds, with actions of any width."""
+
+    width = 0  # of the actions; 0: any
+
+    def __init__(self, address: str, answer_s: float = ANSWER_S) -> None:
+        """Connect. `hello` says what to send and what the actions mean."""
+        self.seq, self.answer_s = 0, answer_s
         self.address = re.sub("//[^/]*@", "//", address)  # as errors show it: without a token
         self.open = ExitStack()
         options: dict[str, Any] = {"max_size": LIMIT_BYTES, "compression": None, "ping_interval": None}
@@ -54,10 +58,7 @@ class Client:
             self.connection: ClientConnection = self.open.enter_context(opening)
         except (OSError, InvalidHandshake, InvalidURI) as error:
             raise GhostError(f"no policy server at {self.address}: {one_line(str(error))}") from None
-        hello = self._ask(HELLO, {"harness_version": HARNESS, "protocol_version": VERSION}, HELLO)
-        if hello.get("ghost") != runs:
-            self.close()
-            raise GhostError(f"the policy server at {self.address} serves {hello.get('ghost')}, not {dict(runs)}")
+        self.hello = self._ask(HELLO, {"harness_version": HARNESS, "protocol_version": VERSION}, HELLO)
 
     def start(self, seed: int) -> None:
         self._send(START, {"ghost": {"seed": seed}})
@@ -67,8 +68,9 @@ class Client:
         where = f"the policy server at {self.address}: its answer"
         require(answer, {"actions": np.ndarray, "phase": PHASE}, where)
         actions = answer["actions"]
-        if actions.ndim != 2 or actions.shape[1] != D_ACTION or not len(actions) or not np.isfinite(actions).all():
-            raise GhostError(f"{where} has actions {actions.shape}, expected finite ones [H, {D_ACTION}]")
+        fits = actions.ndim == 2 and self.width in (0, actions.shape[1])
+        if not fits or not len(actions) or not np.isfinite(actions).all():
+            raise GhostError(f"{where} has actions {actions.shape}, expected finite ones [H, {self.width or 'd'}]")
         return Planned(actions.astype(np.float64), answer["phase"])
 
     def close(self) -> None:
@@ -102,3 +104,17 @@ class Client:
             f"the policy server at {self.address} is gone ({shortened(one_line(str(error)))}): this episode is not"
             " recorded; run the job again, finished episodes are kept"
         )
+
+
+class Client(Robot):
+    """A simulator's side, as `ghost.libero.policy.Acting`."""
+
+    width = D_ACTION
+
+    def __init__(self, address: str, senses: Senses, runs: Mapping[str, Any], answer_s: float = ANSWER_S) -> None:
+        """Connect. `runs` are those of the policy that is meant (`protocol.identity`)."""
+        super().__init__(address, answer_s)
+        self.senses = senses
+        if self.hello.get("ghost") != runs:
+            self.close()
+            raise GhostError(f"the policy server at {self.address} serves {self.hello.get('ghost')}, not {dict(runs)}")

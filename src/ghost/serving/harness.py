@@ -19,6 +19,7 @@ from ghost.errors import GhostError
 from ghost.files import write_json
 from ghost.libero.assets import find_assets
 from ghost.libero.tasks import TASKS
+from ghost.report.statistics import wilson
 
 BENCHMARK = "vla_eval.benchmarks.libero.benchmark:LIBEROBenchmark"
 RENDERERS = {"cpu": "osmesa", "gpu": "egl"}
@@ -64,12 +65,17 @@ def checked(result: dict[str, Any], expected: int) -> dict[str, Any]:
 
 
 def report(result: dict[str, Any], out: Path | None) -> str:
+    """A line per task and one for all: successes, episodes, the rate's 95 % interval (Wilson's)."""
     if out:
         write_json(out, result)
-    rates = [(task["task"], task["mean_success"], task["num_episodes"]) for task in result["tasks"]]
-    lines = [f"{round(rate * n):4d} of {n:4d}  {name}" for name, rate, n in rates]
-    total = sum(n for *_, n in rates)
-    return "\n".join([*lines, f"{round(result['mean_success'] * total):4d} of {total:4d}  succeeded"])
+    counts = [(round(task["mean_success"] * task["num_episodes"]), task["num_episodes"]) for task in result["tasks"]]
+    names = [*(task["task"] for task in result["tasks"]), "succeeded"]
+    counts.append((sum(won for won, _ in counts), sum(n for _, n in counts)))
+    lines = []
+    for name, (won, n) in zip(names, counts, strict=True):
+        low, high = wilson(won, n).interval
+        lines.append(f"{won:4d} of {n:4d}  [{100 * low:.0f} to {100 * high:.0f} %]  {name}")
+    return "\n".join(lines)
 
 
 def _point_libero_to(folder: Path) -> None:

@@ -4,6 +4,8 @@ Our rollouts send what `Senses.sense` gave, as `raw`, and ask for whole chunks: 
 seed of the episode. vla-eval's LIBERO sends its own names, `images` and `states`, at every step, and wants one action.
 Its pictures are mirrored as in public data sets, its state is theirs, and its episode k of a task is our trial k with
 env_seed 0: it starts from the same init state, and the policy draws from the same seed.
+
+A policy of a lab's own data set gets `raw` as well, by the names of the columns and in the units of the recording.
 """
 
 import hashlib
@@ -34,10 +36,24 @@ LANGUAGE = {"name": "language", "dims": 0, "format": "language"}
 
 def specifications(senses: Senses) -> dict[str, Any]:
     """What a harness must know: which observations to send, and what the actions mean."""
+    if senses.convention.foreign:
+        return _of_a_robot(senses)
     views = [VIEWS[senses.convention.cameras[camera.rsplit(".", 1)[-1]]] for camera in senses.cameras]
     wanted = {"send_wrist_image": "wrist" in views, "send_state": True, "quat_no_antipodal": True}
     seen = dict.fromkeys(views, PICTURE) | {"state": PROPRIOCEPTION, "language": LANGUAGE}
     return {"observation_params": wanted, "observation_spec": seen, "action_spec": ACTIONS}
+
+
+def _of_a_robot(senses: Senses) -> dict[str, Any]:
+    """The same for a lab's own robot: columns by the names of the data set, in its own units."""
+    scales = {STATE: senses.state, "action": senses.action}
+    vectors = {
+        name: {"name": name, "dims": len(scale.names), "names": list(scale.names)}
+        for name, scale in scales.items()
+        if scale
+    }
+    seen = dict.fromkeys(senses.cameras, PICTURE) | {STATE: vectors[STATE], "language": LANGUAGE}
+    return {"observation_spec": seen, "action_spec": {"action": vectors["action"]}}
 
 
 def episode_of(payload: Mapping[str, Any]) -> tuple[int, bool]:
@@ -59,6 +75,8 @@ def observation_of(payload: Mapping[str, Any], senses: Senses) -> tuple[Raw, str
     if "raw" in payload:
         require(payload["raw"], {str: np.ndarray}, "an observation: raw")
         return payload["raw"], instruction
+    if senses.convention.foreign:
+        raise GhostError(f"an observation has no raw: a map with {', '.join((STATE, *senses.cameras))}")
     if senses.convention.scripted:
         raise GhostError("this policy reads poses of the scene, which only our own simulators show")
     require(payload, {"images": {str: np.ndarray}, "states": np.ndarray}, "an observation")

@@ -8,24 +8,30 @@ An experiment that needs another fine-tuning, and not a data set, takes its weig
 """
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from ghost.backbones.finetuning import STATE, FineTuning, Fit, Flow, save
+from ghost.backbones.finetuning import STATE, Fit, listed, save
 from ghost.backbones.groot import Groot
 from ghost.backbones.groot_environment import lock
 from ghost.backbones.groot_files import ASSETS, CHECKPOINT, EAGLE, WEIGHTS, check_files, find_files, read_config
+from ghost.backbones.recipe import FineTuning, Flow
+from ghost.backbones.several_gpus import Share, on_all, visible
+from ghost.data.lerobot import LeRobotDataset
 from ghost.data.results import Measured, Outcome
 from ghost.data.sampling import open_demos
-from ghost.files import link, write_json
+from ghost.files import link, read_json, write_json
 from ghost.runs.driver import Job, Plan, Unit, main
 from ghost.runs.outside import Place
 from ghost.runs.progress import Progress
 from ghost.runs.records import Run
 from ghost.training.head import FineTunedHead
+
+CURVE = "curve.json"  # the losses, from the process that wrote the checkpoint to the one that records the run
 
 
 def finetune(job: Job) -> Plan:
@@ -45,23 +51,34 @@ def finetune(job: Job) -> Plan:
     def run(unit: Unit) -> Outcome:
         dataset = open_demos(job.only_run(0))
         dataset.require_normalisation()  # checks that it is there before the long work
-        torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        model = Groot.load(
-            source,
-            settings.embodiment,
-            processor=processor,
-            horizon=settings.horizon,
-            euler_steps=settings.euler_steps,
+        on_all(
+            partial(tune, settings, source, processor, dataset.folder, unit.seed, unit.folder),
+            visible(settings.batch_size),
         )
-        losses = Fit(model, dataset, settings, unit.seed, unit.folder / STATE).run(Progress("steps"))
-        files = save(model, processor, unit.folder / CHECKPOINT)
-        parameters = sum(parameter.numel() for parameter in model.head.parameters())
-        measured = [Measured("head", "parameters", parameters), Measured("train", "updates", settings.steps)]
-        measured += [Measured("train", "loss", losses[-1])] if losses else []
-        return Outcome(measured, {"training/loss": np.array(losses)}, files)
+        made = read_json(unit.folder / CURVE, {"losses": [float], "parameters": int})
+        measured = [Measured("head", "parameters", made["parameters"]), Measured("train", "updates", settings.steps)]
+        measured += [Measured("train", "loss", made["losses"][-1])] if made["losses"] else []
+        return Outcome(measured, {"training/loss": np.array(made["losses"])}, listed(unit.folder / CHECKPOINT))
 
     return Plan(run, facts=_facts(settings, source, processor), lock=lock())
+
+
+def tune(
+    settings: FineTuning, source: Path, processor: Path, dataset: Path, seed: int, folder: Path, share: Share
+) -> None:
+    """The share of one process in a run. The first one writes the checkpoint and the losses."""
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    model = Groot.load(
+        source, settings.embodiment, processor=processor, horizon=settings.horizon, euler_steps=settings.euler_steps
+    )
+    first = share[0] == 0
+    fit = Fit(model, LeRobotDataset.open(dataset), settings, seed, folder / STATE, share=share)
+    losses = fit.run(Progress("steps") if first else None)
+    if first:
+        save(model, processor, folder / CHECKPOINT)
+        parameters = sum(parameter.numel() for parameter in model.head.parameters())
+        write_json(folder / CURVE, {"losses": losses, "parameters": parameters})
 
 
 def with_steps(tuned: Run, euler_steps: int, folder: Path) -> Outcome:

@@ -11,7 +11,8 @@ import importlib
 import json
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ghost.runs.circumstances import circumstances
 from ghost.runs.driver import Step, execute
 from ghost.runs.records import LOCK, open_runs
 from ghost.training.brief import train_briefly
+from ghost.training.loop import Fit
 
 FITS, FAILED = "fits", "failed"
 
@@ -42,10 +44,11 @@ def rehearse(experiment: str, out: Path, said: Path, needs: Sequence[Path] = (),
     step = json.loads(experiment)["step"]
     try:
         out.unlink(missing_ok=True)
-        execute(step_of(step), experiment, out, needs, reads)
+        with timed_epochs() as epochs_s:
+            execute(step_of(step), experiment, out, needs, reads)
         (run,) = open_runs(out)
         record = run.record()
-        found |= {"cpu_s": record["cpu_s"], "wall_s": record["wall_s"]}
+        found |= {"cpu_s": record["cpu_s"], "wall_s": record["wall_s"], "epochs_s": epochs_s}
         found["measured"] = {f"{m.condition}/{m.metric}": m.value for m in run.measured()} if step == "train" else {}
     except (MemoryError, torch.OutOfMemoryError) as error:
         found |= {"state": FAILED, "why": one_line(f"not enough memory: {error}")}
@@ -61,6 +64,24 @@ def rehearse(experiment: str, out: Path, said: Path, needs: Sequence[Path] = (),
         "process_s": round(time.process_time(), 3),
     }
     write_json(said, found)
+
+
+@contextmanager
+def timed_epochs() -> Iterator[list[float]]:
+    """The processor's time of each epoch that is trained in the block: what comes before and after happens once."""
+    taken_s: list[float] = []
+    epoch = Fit.epoch
+
+    def timed(fit: Fit) -> None:
+        start_s = time.process_time()
+        epoch(fit)
+        taken_s.append(time.process_time() - start_s)
+
+    Fit.epoch = timed  # type: ignore[method-assign, assignment]
+    try:
+        yield taken_s
+    finally:
+        Fit.epoch = epoch  # type: ignore[method-assign]
 
 
 def step_of(name: str) -> Step:

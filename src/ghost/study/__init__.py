@@ -13,7 +13,18 @@ docs/add-an-experiment.md and docs/add-a-decoder.md say how to add one.
 """
 
 from ghost.errors import GhostError, did_you_mean
-from ghost.study import ablation, analytic, benchmarks, distillation, groot, libero, multi_task, offline, switching
+from ghost.study import (
+    ablation,
+    analytic,
+    benchmarks,
+    closed_loop,
+    distillation,
+    groot,
+    libero,
+    multi_task,
+    offline,
+    switching,
+)
 from ghost.study.declarations import Artefact, Experiment, check
 from ghost.study.seeds import resolved
 
@@ -22,14 +33,15 @@ DECLARED: tuple[Experiment, ...] = tuple(
     for part in (analytic, offline, multi_task, distillation, ablation, switching, libero, benchmarks)
     for experiment in part.EXPERIMENTS
 )
-EXPERIMENTS = resolved(DECLARED)  # with the seeds that the study gives them
+SHIPPED = closed_loop.EXPERIMENTS  # what they read was recorded: no build changes their settings or seeds
+EXPERIMENTS = (*resolved(DECLARED), *SHIPPED)  # with the seeds that the study gives them
 STAND_INS = frozenset(s.of for experiment in (*DECLARED, groot.CHECKPOINT) for s in experiment.stand_ins)
 ARTEFACTS: tuple[Artefact, ...] = tuple(
     artefact
-    for part in (analytic, multi_task, distillation, offline, ablation, switching, libero, benchmarks)
+    for part in (analytic, multi_task, distillation, offline, ablation, switching, libero, closed_loop, benchmarks)
     for artefact in part.ARTEFACTS
 )
-check(DECLARED, ARTEFACTS)
+check((*DECLARED, *SHIPPED), ARTEFACTS)
 
 
 def find_artefact(identity: str) -> Artefact:

@@ -8,33 +8,28 @@ reads the build as it was made (`opened`).
 
 import dataclasses
 import os
-import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from ghost.errors import GhostError, did_you_mean
-from ghost.files import read_json, read_yaml, write_json
-from ghost.forms import require, shortened
+from ghost.files import read_json, write_json
+from ghost.forms import require
 from ghost.runs.outside import HUB, Place
-from ghost.study import ARTEFACTS, DECLARED, EXPERIMENTS, groot, libero, own_data
+from ghost.study import ARTEFACTS, DECLARED, EXPERIMENTS, SHIPPED, closed_loop, groot, own_data
+from ghost.study.candidates import candidates
 from ghost.study.declarations import Artefact, Experiment, check
 from ghost.study.offline import FEATURES
-from ghost.study.resizing import resized, wanted_seeds
-from ghost.study.seeds import Wanted, resolved
+from ghost.study.resizing import dependents
+from ghost.study.seeds import resolved
+from ghost.study.sources import COMMAND_LINE, EXTENDS, SCHEMA, check_form, configured, extended, known, names
 
 AT_ROOT = "laptop"  # the build whose figures and PDF lie at the root of the project
-COMMAND_LINE = "--config"
-EXTENDS = "extends"
-HOW = ("scale", "workers", "camera_ready")  # keys that say how to build, not what
-NAME = re.compile(r"[a-z0-9_]+")
-SCHEMA = Path("workflow/schemas/config.schema.yaml")
+HOW = ("scale", "workers", "micro_batch", "camera_ready")  # keys that say how to build, not what
 LOCK = Path("requirements.lock")
 GROOT_LOCKS = (Path("workflow/envs/groot.lock"), Path("workflow/envs/groot-cpu.lock"))
 GROOT_PYTHON = ".venv-groot/bin/python"  # of the environment that `make .venv-groot/ready` makes
@@ -49,13 +44,15 @@ class Config:
     paper: tuple[Experiment, ...] = EXPERIMENTS  # the same at the paper's own sizes
     backbone: str = "standin"
     groot_python: str = GROOT_PYTHON
-    workers: int = 1  # processes that share the episodes of a job in LIBERO
+    workers: int = 1  # processes that share the episodes of a job in LIBERO, or decode for a fine-tuning
     libero_assets: str = ""  # a folder, or hub; none: those that are there (ghost.libero.assets)
     camera_ready: bool = False  # refuse what a draft only marks
     overrides: Mapping[str, Any] = field(default_factory=dict)  # what `--config` said
     files: tuple[Path, ...] = ()  # of the configuration, each extended by the next one
     artefacts: tuple[Artefact, ...] = ARTEFACTS  # figures and tables
     tasks: tuple[str, ...] = ()  # of a lab's own data set, whose study is ghost.study.own_data; none: the article's
+    left_out: tuple[str, ...] = ()  # experiments of the study that this build does without
+    micro_batch: int = 0  # samples that go through GR00T at once when it is fine-tuned; 0: a whole batch
 
     @property
     def text(self) -> Path:
@@ -99,8 +96,13 @@ class Config:
         return self.pdf.with_name("ghost_supplement.pdf")
 
     @property
-    def pdfs(self) -> tuple[Path, Path]:
-        return self.pdf, self.supplement
+    def pdfs(self) -> tuple[Path, ...]:
+        """The report and its supplement. Their text needs every experiment: if some are left out, there are none."""
+        return () if self.left_out else (self.pdf, self.supplement)
+
+    def table_pdf(self, label: str) -> Path:
+        """A table by itself."""
+        return self.pdf.with_name(f"tab_{label}.pdf")
 
     @property
     def memory(self) -> Path:
@@ -131,7 +133,7 @@ class Config:
         return {experiment.name: (experiment, paper[experiment.name]) for experiment in self.experiments}
 
     def experiment(self, name: str) -> Experiment:
-        _known(name, self._by_name, "experiment")
+        known(name, self._by_name, "experiment")
         return self._by_name[name][0]
 
     def in_groot(self, name: str) -> bool:
@@ -153,7 +155,9 @@ class Config:
     def environment(self, name: str) -> dict[str, str]:
         """The variables that an experiment needs."""
         assets = {"GHOST_LIBERO_ASSETS": self.libero_assets} if self.libero_assets and self.in_libero(name) else {}
-        return assets | (groot.serving(self.groot_python) if self.served(name) else {})
+        tuned = self.micro_batch and self.experiment(name).step == "finetune"
+        cut = {"GHOST_MICRO_BATCH": str(self.micro_batch)} if tuned else {}
+        return assets | cut | (groot.serving(self.groot_python) if self.served(name) else {})
 
     def places(self, name: str) -> dict[str, Place]:
         """The folders from outside that an experiment reads, by the setting that names each."""
@@ -181,8 +185,8 @@ class Config:
         return cache(Place.content)
 
     def threads(self, name: str) -> int:
-        """Cores that a job asks for. Episodes are independent: any number of workers gives the same results."""
-        return self.workers if self.in_libero(name) else 1
+        """Cores that a job asks for. Any number of workers, for episodes or for decoding, gives the same results."""
+        return self.workers if self.in_libero(name) or self.experiment(name).step == "finetune" else 1
 
     def in_libero(self, name: str) -> bool:
         """Whether an experiment runs LIBERO's simulation."""
@@ -225,10 +229,10 @@ def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[s
     `known_tasks` are those of the data set, where they are known; else its meta data are read.
     """
     scale = str(overrides.get("scale", AT_ROOT))
-    files = _extended(scale, root)
+    files = extended(scale, root)
     sources = {**files, COMMAND_LINE: dict(overrides)}
     for where, asked in sources.items():
-        _check(asked, root / SCHEMA, where)
+        check_form(asked, root / SCHEMA, where)
     if EXTENDS in overrides:
         raise GhostError(f"{COMMAND_LINE}: {EXTENDS} belongs into a file: config/<name>.yaml")
     chosen = {key: value for asked in sources.values() for key, value in asked.items()}
@@ -237,24 +241,34 @@ def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[s
     backbone = chosen.get("backbone", "standin")
     tasks = own_data.tasks_of(chosen, known_tasks)
     drawn = own_data.shares(chosen) if tasks else None
-    demos = own_data.demos_settings(chosen, tasks) if chosen.get("demos") else {}
+    demos = own_data.demos_settings(chosen, tasks, drawn) if chosen.get("demos") else {}
     libero_demos = _recording(chosen)
     replaced = groot.replaced(
         DECLARED, backbone=backbone, checkpoint=model, demos=demos, drawn=drawn, libero_demos=libero_demos
     )
-    workers = int(chosen.get("workers", 1))
+    workers, micro_batch = int(chosen.get("workers", 1)), int(chosen.get("micro_batch", 0))
     assets = chosen.get("libero_assets", "")
     ready = str(chosen.get("camera_ready", False)).lower() == "true"
-    made = _configured(replaced, sources)
-    paper, paths = resolved(replaced.experiments), tuple(map(Path, files))
+    made = configured(replaced, sources)
+    paper, paths, rates = resolved(replaced.experiments), tuple(map(Path, files)), chosen.get("candidates") or ()
+    made, paper = (*made, *candidates(made, rates)), (*paper, *candidates(paper, [None] * len(rates)))
     artefacts = tuple(artefact.within([each.name for each in made]) for artefact in ARTEFACTS)
+    if backbone == "standin":
+        made, paper = (*made, *SHIPPED), (*paper, *map(closed_loop.at_full_size, SHIPPED))
+    else:  # a study with the stand-in says nothing about another backbone
+        artefacts = tuple(artefact for artefact in artefacts if artefact not in closed_loop.ARTEFACTS)
     if tasks:
         split = str(next(each for each in made if each.name == FEATURES).settings["split_by"])
         artefacts = own_data.artefacts(tasks, split)
         made, paper = (own_data.kept(each, artefacts, split) for each in (made, paper))
         check(made, artefacts)
+    left_out = dependents(chosen.get("leave_out", ()), made)
+    made = tuple(each for each in made if each.name not in left_out)
+    artefacts = tuple(artefact.without(left_out) for artefact in artefacts)
     return Config(
-        scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths, artefacts, tasks
+        *(scale, made, paper, backbone, python, workers, assets, ready, dict(overrides), paths, artefacts, tasks),
+        left_out,
+        micro_batch,
     )
 
 
@@ -266,72 +280,13 @@ def _recording(chosen: Mapping[str, Any]) -> dict[str, str]:
 
 def opened(scale: str, root: Path = Path()) -> Config:
     """A build as it was made: with what `--config` said then."""
-    _known(scale, names(root), "scale")
+    known(scale, names(root), "scale")
     path = root / "data" / scale / "build.json"
     if not path.is_file():
         return load({"scale": scale}, root)
     memory = read_json(path, {"overrides": dict})
     require(memory.get("tasks", []), [str], path)
     return load({**memory["overrides"], "scale": scale}, root, tuple(memory.get("tasks", ())))
-
-
-def names(root: Path = Path()) -> list[str]:
-    """The builds that there are: the files of config/."""
-    return sorted(path.stem for path in (root / "config").glob("*.yaml") if NAME.fullmatch(path.stem))
-
-
-def _extended(scale: str, root: Path) -> dict[str, dict[str, Any]]:
-    """The file of a build and those that it extends, the most general first."""
-    found: dict[str, dict[str, Any]] = {}
-    name: Any = scale
-    while name is not None:
-        _known(name, names(root), "scale")
-        path = str(root / "config" / f"{name}.yaml")
-        if path in found:
-            raise GhostError(f"{path} extends itself: {' -> '.join(Path(each).stem for each in (*found, path))}")
-        found[path] = read_yaml(Path(path), {str: object})
-        name = found[path].get(EXTENDS)
-    return dict(reversed(found.items()))
-
-
-def _configured(replaced: groot.Replaced, sources: Mapping[str, Mapping[str, Any]]) -> tuple[Experiment, ...]:
-    """The experiments with what the sources say of settings and seeds, each source stronger than those before it.
-
-    `libero_protocol` is for all rollouts, `steps: {train: {epochs: 20}}` for every experiment of a step that has the
-    setting, `experiments: {name: {...}}` for one of them; each is stronger than the one before. There, `seeds` are how
-    many, or which. `max_seeds` is how many an experiment may have whose seeds neither this source names nor a later
-    one. Settings of an experiment that a later source replaces by another one (other data, another backbone) are taken
-    only as far as both have them.
-    """
-    experiments = {experiment.name: experiment for experiment in replaced.experiments}
-    seeds: dict[str, Wanted] = {}
-    at_most = None
-    so_far: set[str] = set()
-    for where, asked in sources.items():
-        so_far |= {name for key in asked for name in replaced.by.get(key, ())}
-        if "max_seeds" in asked:
-            at_most, seeds = asked["max_seeds"], {}
-        steps = [*(asked.get("steps") or {}).items()]
-        if "libero_protocol" in asked:
-            steps.insert(0, ("rollout", libero.PROTOCOLS[asked["libero_protocol"]]))
-        for step, settings in steps:
-            _known(step, [experiment.step for experiment in experiments.values()], "step")
-            of_step = [experiment for experiment in experiments.values() if experiment.step == step]
-            for key in settings:
-                _known(key, {key for experiment in of_step for key in experiment.settings}, f"{step} has a setting")
-            for experiment in of_step:
-                own = {key: value for key, value in settings.items() if key in experiment.settings}
-                experiments[experiment.name] = resized(experiment, own)
-        for name, given in (asked.get("experiments") or {}).items():
-            _known(name, experiments, "experiment")
-            settings = dict(given or {})
-            if "seeds" in settings:
-                seeds[name] = wanted_seeds(settings.pop("seeds"), name)
-            if name in replaced.own and name not in so_far and where != COMMAND_LINE:
-                kept = experiments[name].settings.keys() - replaced.own[name]
-                settings = {key: value for key, value in settings.items() if key in kept}
-            experiments[name] = resized(experiments[name], settings)
-    return resolved(groot.agreed(experiments), seeds, at_most)
 
 
 def find_groot_python(config: Config) -> str:
@@ -342,17 +297,3 @@ def find_groot_python(config: Config) -> str:
             " takes conda's, --config groot='{python: ...}' names another"
         )
     return config.groot_python
-
-
-def _known(name: str, known: Iterable[str], what: str) -> None:
-    if name not in known:
-        raise GhostError(f"config: no {what} {name!r}{did_you_mean(str(name), known)}")
-
-
-def _check(value: dict[str, Any], schema: Path, where: str) -> None:
-    for error in jsonschema.Draft202012Validator(read_yaml(schema)).iter_errors(value):
-        if error.validator == "additionalProperties":
-            known = error.schema["properties"]
-            wrong = next(key for key in error.instance if key not in known)
-            raise GhostError(f"{where}: no key {wrong!r}{did_you_mean(str(wrong), known)}")
-        raise GhostError(f"{where}: {'.'.join(map(str, error.absolute_path))}: {shortened(error.message)}")

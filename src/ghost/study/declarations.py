@@ -78,6 +78,7 @@ class Tex:
     plain: str
 
 
+DASH = Tex("---", "—")  # an entry that there is not
 Part = Tex | str  # of an entry: a fixed text, or the name of a cell
 Entry = tuple[Part, ...]
 
@@ -90,6 +91,18 @@ class Table:
     head: tuple[Tex, ...]
     groups: tuple[tuple[tuple[Entry, ...], ...], ...]
 
+    def without(self, rows: Collection[str], cells: Collection[str]) -> "Table":
+        """Without the rows that show one of some cells, and with a dash in place of some others."""
+
+        def shows(row: tuple[Entry, ...]) -> bool:
+            return any(part in rows for entry in row for part in entry)
+
+        def dashed(entry: Entry) -> Entry:
+            return (DASH,) if any(part in cells for part in entry) else entry
+
+        groups = (tuple(tuple(map(dashed, row)) for row in group if not shows(row)) for group in self.groups)
+        return replace(self, groups=tuple(group for group in groups if group))
+
 
 @dataclass(frozen=True)
 class Artefact:
@@ -101,20 +114,25 @@ class Artefact:
     optional: tuple[str, ...] = ()  # experiments that a build may lack; then their rows and cells are left out
 
     def within(self, experiments: Collection[str]) -> "Artefact":
-        """As a build has it that has these experiments."""
-        absent = set(self.optional) - set(experiments)
-        if not absent:
+        """As a build has it that has these experiments, and all that are not optional."""
+        return self.without(set(self.optional) - set(experiments))
+
+    def without(self, absent: Collection[str]) -> "Artefact":
+        """As a build has it that lacks these experiments.
+
+        A table loses the rows that show one of them, and has a dash for a comparison with one. A figure that lacks a
+        cell is not built, nor is a table without rows.
+        """
+        own = {cell.name for cell in self.cells if cell.experiment in absent}
+        lost = own | {cell.name for cell in self.cells if cell.against in absent}
+        if not lost:
             return self
-        kept = tuple(cell for cell in self.cells if not absent & {cell.experiment, cell.against})
-        names = {cell.name for cell in kept}
-        table = self.table
-        if table is not None:
-            groups = tuple(
-                tuple(row for row in group if all(isinstance(part, Tex) or part in names for e in row for part in e))
-                for group in table.groups
-            )
-            table = replace(table, groups=tuple(group for group in groups if group))
-        return replace(self, cells=kept, table=table)
+        for cell in (cell for cell in self.cells if cell.estimator in OVER_CELLS):
+            lost |= {cell.name} if lost & set(cell.metric.split(SEPARATOR)) else set()
+        table = self.table and self.table.without(own, lost)
+        if not (table and table.groups):
+            return replace(self, step="", cells=(), table=None)
+        return replace(self, cells=tuple(cell for cell in self.cells if cell.name not in lost), table=table)
 
     @property
     def id(self) -> str:

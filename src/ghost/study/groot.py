@@ -34,7 +34,7 @@ from ghost.study import libero
 from ghost.study.declarations import Experiment
 from ghost.study.distillation import DIT, FLOW, LATENCY
 from ghost.study.offline import BACKBONE, DATA, DATA_SET, DRAWN, FEATURES, RECORDED, STANDIN, TASKS
-from ghost.study.own_data import recorded
+from ghost.study.own_data import measured_without, recorded
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
@@ -44,7 +44,7 @@ TOKENS = {"tokens": 64, "d_token": 2048, "token_seed": 0, "noise_seed": 0}
 GROOT: Mapping[str, Any] = {**TOKENS, "cameras": [], "embodiment": "new_embodiment", "batch_size": 16}
 SOURCE = {"checkpoint": "nvidia/GR00T-N1.5-3B", "revision": "", "processor": "", "processor_revision": ""}
 SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 17, **FLOW, "train_episodes": 1800}
-# Appendix A has all but the share of the warm-up, which is lerobot's.
+# Appendix A has all but the share of the warm-up, which is NVIDIA's (scripts/gr00t_finetune.py).
 UPDATES = {"steps": 15000, "batch_size": 4, "accumulation": 2, "learning_rate": 5e-5, "warmup_share": 0.05}
 WEIGHTS = StandIn("GR00T N1.5 weights", "head/parameters", real=1_068_806_144)  # of the published head
 # The files that are read: the weights, and the processor's beside them or in a folder of its own.
@@ -62,8 +62,9 @@ CHECKPOINT = Experiment(
     places=PLACES,
     stand_ins=(WEIGHTS,),
 )
-# NVIDIA's recipe for LIBERO-10 (LiberoDataConfig of N1.5, its Libero-Long run). Of each task the episodes that test
-# decoders are left out of the fine-tuning, too.
+# NVIDIA's recipe for LIBERO-10: LiberoDataConfig, and the line "Long" of examples/Libero/README.md, at the tag
+# n1.5-release of github.com/NVIDIA/Isaac-GR00T. Of each task the episodes that test decoders are left out of the
+# fine-tuning, too.
 VIEW = {"crop": 0.95, "pixels": 224}
 LIBERO_GROOT: Mapping[str, Any] = {**GROOT, **VIEW}
 LIBERO_SAMPLES = {"embodiment": "new_embodiment", "cameras": [], "horizon": 16, "euler_steps": 8, "train_episodes": 0}
@@ -147,7 +148,8 @@ def replaced(
         made.insert(at[FEATURES] if at[FEATURES] < at[DIT.name] else at[FEATURES] - 1, model)
     elif backbone == "pixels" or drawn is not None:
         module = "ghost.backbones.pixels" if backbone == "pixels" else features.module
-        settings, marks = {**STANDIN, **samples}, (StandIn(BACKBONE),)
+        seeing: dict[str, Any] = {"cameras": []} if backbone == "pixels" else {}
+        settings, marks = {**STANDIN, **samples, **seeing}, (StandIn(BACKBONE),)
         made[at[FEATURES]] = dataclasses.replace(features, module=module, settings=settings, stand_ins=marks)
     if libero_demos:
         made = list(_in_libero(made, checkpoint, libero_demos))
@@ -207,8 +209,11 @@ def serving(python: str) -> dict[str, str]:
 
 
 def agreed(experiments: Mapping[str, Experiment]) -> Iterable[Experiment]:
-    """The experiments, each checkpoint with the settings that it shares with its features."""
+    """The experiments; each checkpoint and recorded demonstrations have the settings that they share with features."""
     made = dict(experiments)
+    if "test_share" in made[DEMOS].settings:
+        share = measured_without(made[FEATURES].settings)
+        made[DEMOS] = dataclasses.replace(made[DEMOS], settings={**made[DEMOS].settings, "test_share": share})
     for name, of, shared in ((DIT.name, FEATURES, SHARED), (libero.HEAD, libero.FEATURES, LIBERO_SHARED)):
         model = made.get(name)
         if model is not None and model.step == CHECKPOINT.step:

@@ -138,32 +138,43 @@ def _lower(decoder: Decoder) -> Cell | None:
     return Cell("", PROPOSED.tested, "mse", "all", "relative_reduction", "z.1f", "%", decoder.tested)
 
 
-def _row(decoder: Decoder) -> Row:
+def row_of(decoder: Decoder) -> Row:
     return Row(decoder.name, (decoder.text,), decoder)
 
 
+# Of every table that compares decoders, the article's and that of a lab's own data.
+MEASURED: tuple[Column | str | Tex, ...] = (
+    "Decoder",
+    Column("params", "Params (M)", lambda d: parameters(d.tested)),
+    Column("test_mse", "Test MSE", lambda d: spread(d.tested, "mse", ".4f")),
+    Column("share_of_task_mean", "Worst task", lambda d: largest(d.tested, "share_of_task_mean", "worst_task")),
+    *compared(
+        lambda d: {} if d is PROPOSED else comparison(d.tested, PROPOSED.tested, holm=d in COMPARED),
+        {"p": math("p vs Ghost"), "holm_p": "Holm", "d": math("d vs Ghost")},
+    ),
+)
+SHOWN = (PROPOSED, *COMPARED)  # six decoders
+BESIDE = (
+    *map(row_of, (PLAIN, IMITATING)),
+    Row(
+        "predict_the_mean",
+        ("Predicting the task's mean", None, mean(PROPOSED.tested, "predict_the_mean_mse", digits=".4f")),
+    ),
+)
 BOTH_LOSSES = r"Ghost ($\mathcal{L}_{\mathrm{BC}} + \lambda_c \mathcal{L}_{\mathrm{con}}$)"
 LAYOUT = ("tokens", "d_token", "d_state", "d_action", "horizon", "train_per_task", "test_per_task")
-PREDICTED = mean(PROPOSED.tested, "predict_the_mean_mse", digits=".4f")
 ARTEFACTS = (
     tabulated(
         "lightweight",
         (
-            "Decoder",
-            Column("params", "Params (M)", lambda d: parameters(d.tested)),
-            Column("test_mse", "Test MSE", lambda d: spread(d.tested, "mse", ".4f")),
-            Column("share_of_task_mean", "Worst task", lambda d: largest(d.tested, "share_of_task_mean", "worst_task")),
-            *compared(
-                lambda d: {} if d is PROPOSED else comparison(d.tested, PROPOSED.tested, holm=d in COMPARED),
-                {"p": math("p vs Ghost"), "holm_p": "Holm", "d": math("d vs Ghost")},
-            ),
+            *MEASURED,
             Column("lower", None, _lower),
             Column("paper_params", None, lambda d: parameters("latency", d.timed, ".1f")),
             Column("latency_ms", None, lambda d: mean("latency", "latency_ms", d.timed, ".2f", "ms")),
             Column("share_of_training_mean", None, lambda d: largest(d.tested, "share_of_training_mean", "worst_task")),
         ),
-        map(_row, (PROPOSED, *COMPARED)),
-        (*map(_row, (PLAIN, IMITATING)), Row("predict_the_mean", ("Predicting the task's mean", None, PREDICTED))),
+        map(row_of, SHOWN),
+        BESIDE,
         more=(
             runs(PROPOSED.tested),
             over("mean_of", (f"{d.name}/paper_params" for d in COMPARED), ".1f", "M", "budget"),

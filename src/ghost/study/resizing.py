@@ -1,7 +1,8 @@
 """The settings and seeds of an experiment as a build gives them, each checked against the study's."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ghost.errors import GhostError, did_you_mean
@@ -24,6 +25,19 @@ def resized(experiment: Experiment, smaller: Mapping[str, Any]) -> Experiment:
             raise GhostError(f"config: {experiment.name} has no setting {key!r}{hint}")
         settings[key] = _like(settings[key], value, f"{experiment.name}.{key}")
     return dataclasses.replace(experiment, settings=settings)
+
+
+def dependents(asked: Sequence[str], experiments: Sequence[Experiment]) -> tuple[str, ...]:
+    """The experiments with these names, or names of this form (libero_*_misdirected), and all that need one of them."""
+    found: list[str] = []
+    names = [experiment.name for experiment in experiments]
+    for form in asked:
+        if not any(fnmatchcase(name, form) for name in names):
+            raise GhostError(f"leave_out: no experiment {form!r}{did_you_mean(form, names)}")
+    for experiment in experiments:  # each stands below those that it needs
+        if any(fnmatchcase(experiment.name, form) for form in asked) or set(experiment.needs) & set(found):
+            found.append(experiment.name)
+    return tuple(found)
 
 
 def wanted_seeds(value: Any, name: str) -> Wanted:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ghost.errors import GhostError
 from ghost.report.escaping import escape
-from ghost.study.declarations import Artefact, Cell, Entry, Table, Tex
+from ghost.study.declarations import DASH, Artefact, Cell, Entry, Table, Tex
 
 Text = str | Tex
 Shown = Cell | Text | tuple[Cell | Text, ...] | None  # side by side where there are several; None is an em dash
@@ -61,7 +61,7 @@ def tabulated(
         return cell.name
 
     def entry(shown: Shown, name: str) -> Entry:
-        parts = shown if isinstance(shown, tuple) else (Tex("---", "—") if shown is None else shown,)
+        parts = shown if isinstance(shown, tuple) else (DASH if shown is None else shown,)
         return tuple(keep(part, name) if isinstance(part, Cell) else text(part) for part in parts)
 
     def entries(row: Row) -> tuple[Entry, ...]:

@@ -1,5 +1,7 @@
 """fig:libero_per_task: success per task, with intervals that respect trainings and trials."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -18,8 +20,13 @@ POLICIES = {
 
 
 def draw(runs: dict[str, list[Run]]) -> Figure:
+    return bars(runs, POLICIES)
+
+
+def bars(runs: dict[str, list[Run]], policies: Mapping[str, str]) -> Figure:
+    """A group of bars a task, for four rollouts at most, with the names of their policies."""
     made, axes = figure(PAGE_IN, 2.1)
-    for number, (name, text) in enumerate(POLICIES.items()):
+    for number, (name, text) in enumerate(policies.items()):
         measured = {m.condition for run in runs[name] for m in run.measured() if m.metric == "success"}
         tasks = sorted(measured - {"all"}, key=lambda task: int(task[1:]))
         cells = ({"id": "fig:libero_per_task", "experiment": name, "condition": t, "metric": "success"} for t in tasks)

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from ghost.report.escaping import escape
 from ghost.report.plots.style import PAGE_IN, PALETTE, figure
 from ghost.runs.records import Run
-from ghost.study.own_data import SHOWN, shortened
+from ghost.study.offline import SHOWN
+from ghost.study.own_data import shortened
 
 ACROSS = 3  # panels
 
