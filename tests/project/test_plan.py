@@ -6,8 +6,8 @@ import dataclasses
 import json
 import os
 import re
+import resource
 import shutil
-import time
 
 import pytest
 
@@ -82,11 +82,15 @@ def test_the_papers_critical_path_is_shorter_than_a_working_day(here):
 
 
 @pytest.mark.slow
-def test_ten_thousand_units_are_planned_in_half_a_minute(here):
+def test_ten_thousand_units_are_planned_in_half_a_minute(tmp_path):
+    """In a process of its own, as a user has it, by its CPU time: other work on the machine does not count."""
+    folder = copy_project(tmp_path / "project")
     many = {name: {"seeds": 1000} for name in ("mlp", "cvae", "neural_ode", "transformer", "diffusion")}  # and tests
-    start_s = time.process_time()
-    said = plan("paper", load({"scale": "paper", "experiments": many}))
-    assert time.process_time() - start_s < 30
+    (folder / "config/many.yaml").write_text(json.dumps({"extends": "paper", "experiments": many}))
+    earlier = resource.getrusage(resource.RUSAGE_CHILDREN)
+    said = call(folder, "ghost", "plan", "paper", "--scale", "many").stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - earlier.ru_utime - earlier.ru_stime < 30
     assert int(re.search(r"(\d+) to run", said)[1]) > 10_000
     assert len(said.splitlines()) < 400  # parts are counted, not listed
 

@@ -1,9 +1,10 @@
 """The jobs of a build as Snakemake's own graph has them, without running any."""
 
 import contextlib
+import gc
 import io
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -60,7 +61,7 @@ def read_jobs(wanted: list[str], config: Mapping[str, str], *, cores: int | None
         max_checksum_file_size=profile.max_checksum_file_size,
     )
     try:
-        with SnakemakeApi(OutputSettings(dryrun=True, log_level_override=logging.ERROR)) as api:
+        with _uncollected(), SnakemakeApi(OutputSettings(dryrun=True, log_level_override=logging.ERROR)) as api:
             workflow_api = api.workflow(resources, ConfigSettings(config=dict(config)))
             with contextlib.redirect_stdout(io.StringIO()):
                 workflow_api.dag(graph).printrulegraph()  # makes the graph of jobs, and does not describe each
@@ -69,6 +70,18 @@ def read_jobs(wanted: list[str], config: Mapping[str, str], *, cores: int | None
         raise GhostError(str(error)) from None
     found.sort(key=lambda job: job.name)
     return list(TopologicalSorter(before(found)).static_order()), grain
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector: all of a large graph is in use, and looking through it takes seconds."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _read(workflow: Any) -> list[Job]:
