@@ -29,6 +29,7 @@ def lay_out(to: Path) -> None:
     places |= {page: page.name for page in (ROOT / "docs").glob("*.md")}
     for page, place in places.items():
         (to / place).write_text(moved(page, places, to), encoding="utf-8")
+    shutil.copy(ROOT / "docs/site.css", to)
     packages = sorted(folder.parent for folder in (ROOT / "src/ghost").glob("*/__init__.py"))
     (to / "reference").mkdir()
     for package in (ROOT / "src/ghost", *packages):

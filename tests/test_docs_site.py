@@ -6,15 +6,27 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, copy_project
 
 sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "tests/audit"))
+import chromium
 import site_source
 
 GENERATOR = ROOT / ".venv-docs/bin/zensical"
+has_generator = pytest.mark.skipif(not GENERATOR.exists(), reason="no site generator: make .venv-docs/ready")
+# What ends right of the screen, without a box around it that scrolls. Not innerWidth: a phone zooms out to show all.
+CUT_OFF = """[...document.querySelectorAll("article *")].filter((part) => {
+    const {width, right} = part.getBoundingClientRect();
+    if (!width || right <= screen.width + 1) return false;
+    for (let box = part.parentElement; box; box = box.parentElement)
+        if (["auto", "scroll"].includes(getComputedStyle(box).overflowX)) return false;
+    return true;
+}).map((part) => part.textContent.slice(0, 80))"""
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +66,44 @@ def test_the_reference_names_every_module(source):
         assert (name in listed) == bool(path.stat().st_size and name != "ghost"), name
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not GENERATOR.exists(), reason="no site generator: make .venv-docs/ready")
-def test_the_site_is_built_without_a_warning(tmp_path):
-    folder = copy_project(tmp_path / "project")
-    source = folder / "site/source"
+def build(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [GENERATOR, "build", "--strict", "--clean"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
-    def build():
-        command = [GENERATOR, "build", "--strict", "--clean"]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
-    site_source.lay_out(source)
-    done = build()
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A copy of the project with its site built."""
+    folder = copy_project(tmp_path_factory.mktemp("built") / "project")
+    site_source.lay_out(folder / "site/source")
+    done = build(folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "integrated in five steps" in (folder / "site/html/index.html").read_text()
-    assert "NT-Xent" in (folder / "site/html/reference/decoders/index.html").read_text()
-    assert 'class="mermaid"' in (folder / "site/html/build/index.html").read_text()
-    page = source / "speed.md"
+    return folder
+
+
+@pytest.mark.slow
+@has_generator
+@pytest.mark.skipif(not chromium.available(), reason="no chromium")
+def test_no_page_is_wider_than_a_phone(site):
+    """Nor does a part of one leave the screen, but for tables and code that can be scrolled. With one page of the
+    reference. Formulas and diagrams are not drawn: their libraries come from the network."""
+    pages = {path for path in (site / "site/html").rglob("index.html") if "reference" not in path.parts}
+    pages.add(site / "site/html/reference/decoders/index.html")
+    assert len(pages) > 20
+    with chromium.Browser(390, 800) as browser:
+        browser.send("Network.setBlockedURLs", urls=["http://*", "https://*"])
+        for page in sorted(pages):
+            browser.open(page.as_uri())
+            assert browser.evaluate("document.documentElement.scrollWidth <= screen.width"), page
+            assert browser.evaluate(CUT_OFF) == [], page
+
+
+@pytest.mark.slow
+@has_generator
+def test_the_site_is_built_without_a_warning(site):
+    assert "integrated in five steps" in (site / "site/html/index.html").read_text()
+    assert "NT-Xent" in (site / "site/html/reference/decoders/index.html").read_text()
+    assert 'class="mermaid"' in (site / "site/html/build/index.html").read_text()
+    page = site / "site/source/speed.md"
     page.write_text(page.read_text() + "\n[nowhere](nowhere.md)\n")
-    assert build().returncode != 0
+    assert build(site).returncode != 0

@@ -189,7 +189,7 @@ def test_the_page_in_a_real_browser(page, tiny_manifest):
         assert ATTACK in browser.evaluate("document.getElementById('panel-title').textContent")
         assert browser.evaluate("window.hit") is None
         browser.size(360, 740)
-        browser.wait("document.documentElement.scrollWidth <= innerWidth")
+        browser.wait("document.documentElement.scrollWidth <= 360")
         assert not browser.errors
         assert {request.split(":")[0] for request in browser.requests} <= {"file", "data", "about"}
 
