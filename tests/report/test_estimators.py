@@ -7,7 +7,7 @@ import scipy.stats
 from conftest import make_runs
 from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
-from ghost.report import estimators
+from ghost.report import estimators, shown
 from ghost.report.rates import Outcomes, rate
 from ghost.report.statistics import paired_ratio, student_mean, wilson
 from ghost.runs.records import open_runs
@@ -155,10 +155,10 @@ def test_comparisons_of_one_pair_and_of_equal_runs(losses):
 
 
 def test_a_p_value_never_shows_as_zero():
-    assert estimators.show_p(0.0004, ".3f") == "< 0.001"
-    assert estimators.show_p(0.0006, ".3f") == "0.001"
-    assert estimators.show_p(0.0, ".2f") == "< 0.01"
-    assert estimators.show_p(1e-7, ".0e") == "1e-07"
+    assert shown.show_p(0.0004, ".3f") == "< 0.001"
+    assert shown.show_p(0.0006, ".3f") == "0.001"
+    assert shown.show_p(0.0, ".2f") == "< 0.01"
+    assert shown.show_p(1e-7, ".0e") == "1e-07"
 
 
 def test_millions_are_shared_by_all_runs(losses):
