@@ -86,8 +86,8 @@ def study(cells: Mapping[str, Mapping[str, Any]]) -> str:
     rests = ", ".join(sorted({name for row in rows for name in cells[f"{STUDY}/{row}/success"]["stand_ins"]}))
     said = (
         "The study was recorded once, on another machine, and is part of the repository"
-        " ([docs/closed-loop.md](docs/closed-loop.md)). Each policy met every trial with several trainings; brackets hold"
-        " 95 % intervals over trainings and trials. Differences are to the MLP in shared trials, those of the last"
+        " ([docs/closed-loop.md](docs/closed-loop.md)). Each policy met every trial with several trainings; brackets"
+        " hold 95 % intervals over trainings and trials. Differences are to the MLP in shared trials, those of the last"
         f" {len(VARIANTS)} rows to Ghost PG. It rests on stand-ins ({rests}), so it says nothing about GR00T N1.5."
         f" `ghost audit {STUDY}/MLP/success` names the runs behind a number."
     )
