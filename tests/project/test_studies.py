@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pypdf
 import pytest
 
 from conftest import ROOT
@@ -25,6 +26,7 @@ from ghost.files import write_text
 from ghost.project.studies import ship
 from ghost.report.cells import cell_lines, read_cells
 from ghost.report.headlines import metric_texts
+from ghost.report.latexmk import compile_pdf
 from ghost.report.lint import lint
 from ghost.report.plots import closed_loop_differences, closed_loop_per_task, closed_loop_why
 from ghost.report.plots.style import RC
@@ -32,10 +34,13 @@ from ghost.report.tables import latex
 from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps.collect import results_text
+from ghost.steps.macros import macros
+from ghost.steps.plot import plot
 from ghost.steps.read_study import read_study
 from ghost.study import builds, closed_loop, closed_loop_claims
 from ghost.study.closed_loop import declared
 from ghost.study.closed_loop_claims import HARD
+from made_up import needs_tex
 from studied import SEEDS, TRIALS, make_studies, summarized
 
 
@@ -174,12 +179,44 @@ def test_the_text_of_the_study_names_cells_and_predicates_that_exist(read, tmp_p
                 assert rf"\cell{{tab:closed_loop_{table}/claim/{claim}/{short}}}" in source
 
 
+@pytest.mark.slow
+@needs_tex
+def test_tex_sets_text_tables_and_figures(read, tmp_path):
+    """Both parts of the study, in documents with nothing else: no line and no table is wider than its place."""
+    config, cells = read
+    generated = tmp_path / "generated"
+    for artefact in config.artefacts:
+        if artefact.table:
+            write_text(generated / f"{artefact.stage}.tex", latex(artefact, cells))
+        else:
+            manifests = tuple(config.manifest(name) for name in artefact.experiments)
+            plot(artefact.label, generated / artefact.label, manifests, pgf=True)
+    macros(config.data / "cells.jsonl", config.scale, generated, "audit.html", tuple(a.id for a in config.artefacts))
+    for name, label in (("report", "closed_loop_study"), ("supplement", "closed_loop_misdirected")):
+        given = "[supplement]" if name == "supplement" else ""
+        head = rf"\documentclass[journal]{{IEEEtran}}\usepackage{given}{{ghost}}\input{{numbers}}"
+        body = (
+            rf"\begin{{document}}\ghostifstudy{{{label}}}{{there}}{{not there}}. \ghoststudy{{{label}}}\end{{document}}"
+        )
+        write_text(tmp_path / f"{name}.tex", head + body)
+        pdf = compile_pdf(tmp_path / f"{name}.tex", tmp_path, search=(generated, ROOT / "paper"))
+        text = " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(pdf).pages).split())
+        assert text.count("not there") == 0
+        log = (tmp_path / f"{name}.log").read_text(errors="replace")
+        assert not [pt for pt in re.findall(r"Overfull .hbox \(([\d.]+)pt", log) if float(pt) > 3]
+        assert "set smaller than 6 pt" not in log
+        if name == "report":
+            assert "gating hurts the MLP, by" in text  # as was made up
+            assert "the persistent latent helps (" in text  # after a wrong instruction
+
+
 def test_the_audit_reaches_the_run_on_the_other_machine(read, shipped):
     config, _ = read
     there = open_runs(shipped / closed_loop.STUDIES / HARD / "runs/libero_mlp_rollout/manifest.json")
     said = " ".join(lookup(config, "tab:closed_loop_study/MLP/success").split())
     for run_there in there:
         assert f"run {run_there.run_id} of the build closed_loop" in said
+    assert "reduced trials 4 (paper: 20)" in said
 
 
 def test_what_is_shipped_is_verified(read, shipped):
