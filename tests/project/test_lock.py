@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from ghost.errors import GhostError
@@ -31,7 +30,8 @@ from ghost.project.lock import (
     read_lock,
     write_lock,
 )
-from ghost.runs.environment import installed, plain
+from ghost.runs.environment import installed
+from locked import asked_for
 
 SYSTEMS = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")]
 LOCKS = ("cuda", "groot", "groot-cpu")
@@ -88,20 +88,8 @@ def test_the_lock_is_what_the_declaration_asks_for_and_nothing_else(root):
     left_out = set(asked["tool"]["uv"]["exclude-dependencies"])
     pins = read_lock(root / "requirements.lock")
     project = asked["project"]
-    waiting = [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"]["test"])]
-    found: set[tuple[str, str]] = set()
-    while waiting:
-        need = waiting.pop()
-        name = plain(need.name)
-        if name in left_out:
-            continue
-        assert name in pins, f"{need} is not locked: ghost lock"
-        assert need.specifier.contains(pins[name], prereleases=True), f"{need}, but the lock has {pins[name]}"
-        for extra in {"", *need.extras} - {extra for known, extra in found if known == name}:
-            found.add((name, extra))
-            needs = [Requirement(text) for text in metadata.requires(name) or ()]
-            waiting += [other for other in needs if other.marker is None or other.marker.evaluate({"extra": extra})]
-    assert {name for name, _ in found} == set(pins)
+    needs = (*project["dependencies"], *project["optional-dependencies"]["test"])
+    assert asked_for(needs, pins, left_out) == set(pins)
 
 
 def test_every_locked_package_has_its_hashes(root):

@@ -8,105 +8,40 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import zlib
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-import pandas as pd
+import pypdf
 import pytest
 
-from conftest import ROOT, declaration
+from conftest import ROOT
 from ghost.audit.compare import compare
 from ghost.audit.lookup import lookup
 from ghost.audit.verify import verify
 from ghost.claims.sentences import USED, read_sentences, supported
-from ghost.data.results import EPISODES, Measured, Outcome
+from ghost.data.results import EPISODES
 from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.project.studies import ship
 from ghost.report.cells import cell_lines, read_cells
 from ghost.report.headlines import metric_texts
+from ghost.report.latexmk import compile_pdf
 from ghost.report.lint import lint
-from ghost.report.over_cells import OVER_CELLS, over_cells
-from ghost.report.plots import closed_loop_differences, closed_loop_per_task
+from ghost.report.plots import closed_loop_differences, closed_loop_per_task, closed_loop_why
 from ghost.report.plots.style import RC
 from ghost.report.tables import latex
-from ghost.runs.driver import Plan, execute
+from ghost.runs.driver import execute
 from ghost.runs.records import open_runs
 from ghost.steps.collect import results_text
+from ghost.steps.macros import macros
+from ghost.steps.plot import plot
 from ghost.steps.read_study import read_study
-from ghost.steps.summarize import correct, summarize_cell
-from ghost.study import builds, closed_loop
-from ghost.study.closed_loop import EASY, HARD, STAGES, declared
-from ghost.study.declarations import Artefact, Cell
-
-SEEDS, TRIALS = (42, 123), 4
-MISDIRECTED = [(f"T{told}-T{task}_N{at}", task) for told, task in ((0, 1), (5, 7)) for at in (50, 100, 150)]
-PLAIN = [(f"T{task}", task) for task in range(10)]
-
-
-def succeeds(experiment: str, condition: str, trial: int) -> bool:
-    """Drawn, the same for all trainings: the gated MLP fails, the persistent Ghost succeeds, the others do either."""
-    share = 0.05 if "mlp_phase" in experiment else 0.95 if "_pz_" in experiment else 0.5
-    key = zlib.crc32(f"{experiment}/{condition}".encode())
-    return bool(np.random.default_rng([key, trial]).random() < share)
-
-
-def acted(experiment: str, folder: Path, seed: int) -> Outcome:
-    """What a rollout leaves."""
-    together = "ensemble" in experiment
-    lines = [
-        {
-            "condition": condition,
-            "task": task,
-            "trial": trial,
-            "training_seed": -1 if together else seed,
-            "env_seed": seed if together else 0,
-            "start": f"{condition}-{trial}",
-            "success": succeeds(experiment, condition, trial),
-        }
-        for condition, task in (MISDIRECTED if "misdirected" in experiment else PLAIN)
-        for trial in range(TRIALS)
-    ]
-    episodes = pd.DataFrame(lines)
-    (folder / EPISODES).write_text(episodes.to_csv(index=False, lineterminator="\n"))
-    measured = [Measured("all", "success", float(episodes.success.mean()), len(episodes))]
-    for condition, group in episodes.groupby("condition"):
-        measured.append(Measured(str(condition), "success", float(group.success.mean()), len(group)))
-        measured.append(Measured(str(condition), "subphases", 2 + int(group.task.iloc[0]) % 3))
-    for end in ("succeeded", "failed"):
-        measured += [Measured(f"T8/{end}", name, 4.0, 2) for name in ("transitions", "second_object_percent")]
-    return Outcome(measured, files=(EPISODES,))
-
-
-def run(name: str, config: builds.Config) -> None:
-    """The runs of an experiment of a level."""
-    demos = name == "libero_demos"
-    stand_in = {"of": "LIBERO assets", "evidence": "", "real": None, "made": None}
-    said = declaration(
-        name,
-        scale=config.scale,
-        seeds=[0] if demos else [0, 1] if "ensemble" in name else list(SEEDS),
-        stand_ins=[stand_in],
-        reduced={"trials": {"here": TRIALS, "paper": 20}},
-    )
-
-    def work(unit: Any) -> Outcome:
-        return Outcome([Measured("all", "episodes", 80)]) if demos else acted(name, unit.folder, unit.seed)
-
-    execute(lambda job: Plan(work), json.dumps(said), config.manifest(name))
-
-
-def summarized(artefact: Artefact, config: builds.Config) -> list[dict[str, Any]]:
-    """Its cells, as the step makes them."""
-    runs = {name: open_runs(config.manifest(name)) for name in artefact.experiments}
-    cells = artefact.declaration()
-    plain = [cell for cell in cells if cell["estimator"] not in OVER_CELLS]
-    made = [summarize_cell(cell, runs.get(cell["experiment"], []), runs.get(cell["against"], [])) for cell in plain]
-    correct(made, {cell["id"]: cell["digits"] for cell in cells})
-    return [*made, *over_cells(cells, made)]
+from ghost.study import builds, closed_loop, closed_loop_claims
+from ghost.study.closed_loop import declared
+from ghost.study.closed_loop_claims import HARD
+from made_up import needs_tex
+from studied import SEEDS, TRIALS, make_studies, summarized
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +50,9 @@ def made(tmp_path_factory) -> Path:
     tmp_path = tmp_path_factory.mktemp("checkout")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
-        _make(tmp_path)
+        for name in ("paper", "config", "workflow", "requirements.lock"):
+            (tmp_path / name).symlink_to(ROOT / name)
+        make_studies()
     return tmp_path
 
 
@@ -123,25 +60,6 @@ def made(tmp_path_factory) -> Path:
 def shipped(made, monkeypatch) -> Path:
     monkeypatch.chdir(made)
     return made
-
-
-def _make(tmp_path: Path) -> None:
-    for name in ("paper", "config", "workflow", "requirements.lock"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    needed = {name for artefact in closed_loop.artefacts() for name in artefact.experiments}
-    for level in (HARD, EASY):
-        config = builds.load({"scale": level}, ROOT)
-        for name in sorted(
-            each.name for each in config.experiments if closed_loop.recorded(each.name, level) in needed
-        ):
-            run(name, config)
-        if level == HARD:
-            cell = Cell("MLP/success", "libero_mlp_rollout", "success", "all", "success_rate", ".0f", "%")
-            first = dataclasses.replace(config.artefact("tab:libero10"), cells=(cell,))
-            for stage in STAGES:
-                lines = cell_lines(summarized(first, config)) if stage == "tab_libero10" else ""
-                write_text(config.data / f"cells/{stage}.jsonl", lines)
-        assert "MB" in ship(config)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +99,7 @@ def test_without_shipped_files_nothing_is_declared(tmp_path, shipped):
     one = tmp_path / "studies" / HARD / closed_loop.INDEX
     write_text(one, (shipped / closed_loop.STUDIES / HARD / closed_loop.INDEX).read_text())
     assert declared(tmp_path / "studies") == ((), ())
-    assert len(declared(shipped / closed_loop.STUDIES)[1]) == 3
+    assert len(declared(shipped / closed_loop.STUDIES)[1]) == len(closed_loop_claims.artefacts())
 
 
 def test_a_study_that_is_not_finished_is_not_shipped(tmp_path, monkeypatch):
@@ -205,13 +123,42 @@ def test_table_figures_and_sentences(read):
     with mpl.rc_context(RC):
         for plot, bars in ((closed_loop_per_task, 4 * 10), (closed_loop_differences, 0)):
             assert len(plot.draw(runs).axes[0].patches) == bars
+        heads, steadiness, levels = closed_loop_why.draw(runs).axes
+    assert sum(len(line.get_xdata()) for line in heads.lines) == 4 * len(SEEDS)  # a dot a training
+    drawn = [line.get_xdata()[0] for line in steadiness.lines if line.get_marker() != "None"]
+    assert drawn == pytest.approx([0] * 4 + [100 / 3] * 4)  # of successes, and of failures, which go back once in three
+    assert [tick.get_text() for tick in levels.get_xticklabels()] == ["80", "300"]
     said = read_sentences(ROOT / "paper/sentences.yaml")
     assert supported(said["study_phase_and_mlp_lower"], cells)[0]
     assert not supported(said["study_phase_and_mlp_higher"], cells)[0]
     assert supported(said["study_persistent_higher"], cells)[0]
+    for name in ("gated_error_lower", "t8_fewer_transitions", "heads_mlp_worse", "recovers_persistent_higher"):
+        assert supported(said[f"study_{name}"], cells)[0], name
+    for name in ("gated_error_higher", "t8_more_transitions", "heads_mlp_better", "recovers_persistent_lower"):
+        assert not supported(said[f"study_{name}"], cells)[0], name
     for name, predicate in said.items():
         if name.startswith("study_"):
             assert "there is no" not in supported(predicate, cells)[1]
+
+
+def test_a_scene_that_is_corrected_at_three_steps_is_one_trial(read):
+    _, cells = read
+    misdirected = {name.split("/", 1)[1]: cell for name, cell in cells.items() if "misdirected/" in name}
+    assert misdirected["scenes"]["value"] == TRIALS
+    at = [misdirected[f"ghost_pz/T0-T1_N{step}"]["value"] for step in (50, 100, 150)]
+    together = misdirected["ghost_pz/T0-T1"]
+    assert together["value"] == pytest.approx(sum(at) / 3)
+    assert together["n"] == misdirected["ghost_pz/T0-T1_N50"]["n"] == TRIALS
+
+
+def test_every_claim_of_the_text_has_an_interval(read):
+    """Whatever a predicate asks for the ends of, and each difference, rate and mean of the text, shows its interval."""
+    _, cells = read
+    source = (ROOT / "paper/studies/closed_loop_study.tex").read_text()
+    named = set(re.findall(r"\\cell\{([^{}]*)\}", source))
+    without = {name.split("/", 1)[1] for name in named if "[" not in cells[name]["shown"]}
+    plain = {f"{level}/demos/episodes" for level in ("hard", "easy")} | {"scenes", "ghost_pz_ensemble/lowest"}
+    assert {name for name in without if not name.endswith("/detectable")} == plain
 
 
 def test_the_text_of_the_study_names_cells_and_predicates_that_exist(read, tmp_path):
@@ -226,9 +173,41 @@ def test_the_text_of_the_study_names_cells_and_predicates_that_exist(read, tmp_p
     used = re.findall(r"\\whether\{([^{}]*)\}", source)
     assert {*used} == {name for name in known if name.startswith("study_")}
     assert not USED.findall(source)
-    for claim in closed_loop.CLAIMS:
-        for short in ("difference", "detectable"):
-            assert rf"\cell{{tab:closed_loop_study/claim/{claim}/{short}}}" in source
+    for table, claims in (("study", closed_loop_claims.CLAIMS), ("misdirected", closed_loop_claims.RECOVERIES)):
+        for claim in claims:
+            for short in ("difference", "detectable"):
+                assert rf"\cell{{tab:closed_loop_{table}/claim/{claim}/{short}}}" in source
+
+
+@pytest.mark.slow
+@needs_tex
+def test_tex_sets_text_tables_and_figures(read, tmp_path):
+    """Both parts of the study, in documents with nothing else: no line and no table is wider than its place."""
+    config, cells = read
+    generated = tmp_path / "generated"
+    for artefact in config.artefacts:
+        if artefact.table:
+            write_text(generated / f"{artefact.stage}.tex", latex(artefact, cells))
+        else:
+            manifests = tuple(config.manifest(name) for name in artefact.experiments)
+            plot(artefact.label, generated / artefact.label, manifests, pgf=True)
+    macros(config.data / "cells.jsonl", config.scale, generated, "audit.html", tuple(a.id for a in config.artefacts))
+    for name, label in (("report", "closed_loop_study"), ("supplement", "closed_loop_misdirected")):
+        given = "[supplement]" if name == "supplement" else ""
+        head = rf"\documentclass[journal]{{IEEEtran}}\usepackage{given}{{ghost}}\input{{numbers}}"
+        body = (
+            rf"\begin{{document}}\ghostifstudy{{{label}}}{{there}}{{not there}}. \ghoststudy{{{label}}}\end{{document}}"
+        )
+        write_text(tmp_path / f"{name}.tex", head + body)
+        pdf = compile_pdf(tmp_path / f"{name}.tex", tmp_path, search=(generated, ROOT / "paper"))
+        text = " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(pdf).pages).split())
+        assert text.count("not there") == 0
+        log = (tmp_path / f"{name}.log").read_text(errors="replace")
+        assert not [pt for pt in re.findall(r"Overfull .hbox \(([\d.]+)pt", log) if float(pt) > 3]
+        assert "set smaller than 6 pt" not in log
+        if name == "report":
+            assert "gating hurts the MLP, by" in text  # as was made up
+            assert "the persistent latent helps (" in text  # after a wrong instruction
 
 
 def test_the_audit_reaches_the_run_on_the_other_machine(read, shipped):
@@ -237,6 +216,7 @@ def test_the_audit_reaches_the_run_on_the_other_machine(read, shipped):
     said = " ".join(lookup(config, "tab:closed_loop_study/MLP/success").split())
     for run_there in there:
         assert f"run {run_there.run_id} of the build closed_loop" in said
+    assert "reduced trials 4 (paper: 20)" in said
 
 
 def test_what_is_shipped_is_verified(read, shipped):

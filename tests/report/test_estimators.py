@@ -7,7 +7,7 @@ import scipy.stats
 from conftest import make_runs
 from ghost.data.results import Measured, Outcome
 from ghost.errors import GhostError
-from ghost.report import estimators
+from ghost.report import estimators, shown
 from ghost.report.rates import Outcomes, rate
 from ghost.report.statistics import paired_ratio, student_mean, wilson
 from ghost.runs.records import open_runs
@@ -155,10 +155,10 @@ def test_comparisons_of_one_pair_and_of_equal_runs(losses):
 
 
 def test_a_p_value_never_shows_as_zero():
-    assert estimators.show_p(0.0004, ".3f") == "< 0.001"
-    assert estimators.show_p(0.0006, ".3f") == "0.001"
-    assert estimators.show_p(0.0, ".2f") == "< 0.01"
-    assert estimators.show_p(1e-7, ".0e") == "1e-07"
+    assert shown.show_p(0.0004, ".3f") == "< 0.001"
+    assert shown.show_p(0.0006, ".3f") == "0.001"
+    assert shown.show_p(0.0, ".2f") == "< 0.01"
+    assert shown.show_p(1e-7, ".0e") == "1e-07"
 
 
 def test_millions_are_shared_by_all_runs(losses):
@@ -259,6 +259,36 @@ def test_means_leave_out_runs_without_such_an_episode(tmp_path):
     found = estimate("mean_where_run", runs, metric="transitions", condition="T0/failed", digits=".1f")
     assert (found.shown, found.n, found.interval) == ("3.0", 1, None)
     assert estimate("mean_where_run", runs[:1], metric="transitions", condition="T0/failed").shown == "none"
+
+
+def test_a_ratio_of_two_kinds_of_episodes_is_over_the_trainings_that_had_both(tmp_path):
+    failed = {7: 2.0, 8: math.nan, 9: 4.0, 10: 4.0}
+
+    def measure(seed):
+        ends = {"T8/succeeded": 3.0 + 2 * (seed == 9), "T8/failed": failed[seed]}
+        return Outcome([Measured(end, "transitions", value, 5) for end, value in ends.items()])
+
+    runs = make_runs(tmp_path / "manifest.json", measure, seeds=[7, 8, 9, 10])
+    asked = {"metric": "transitions", "condition": "T8/succeeded", "against_condition": "T8/failed"}
+    found = compare("ratio_where_run", runs, runs, **asked)
+    expected = paired_ratio([3.0, 5.0, 3.0], [2.0, 4.0, 4.0])
+    assert (found.value, found.interval, found.n) == (expected.estimate, expected.interval, 3)
+    assert found.unpaired == (8,)
+    assert compare("ratio_where_run", runs[1:2], runs[1:2], **asked).shown == "none"
+
+
+def test_an_interval_is_shown_beside_what_has_one(tmp_path, losses):
+    runs = losses([0.1, 0.2, 0.6])
+    low, high = student_mean([0.1, 0.2, 0.6]).interval
+    assert estimate("mean_with_interval", runs).shown == f"0.30 [{low:.2f}, {high:.2f}]"
+    steps = make_runs(
+        tmp_path / "steps/manifest.json", lambda seed: Outcome([Measured("T8", "steps", seed, 2)]), seeds=[7, 8, 9]
+    )
+    asked = {"metric": "steps", "condition": "T8", "digits": ".1f"}
+    plain, more = (estimate(f"mean_where_run{suffix}", steps, **asked) for suffix in ("", "_with_interval"))
+    assert plain.shown == "8.0"
+    assert more.shown == "8.0 [{:.1f}, {:.1f}]".format(*plain.interval)
+    assert estimate("mean_where_run_with_interval", steps[:1], **asked).shown == "7.0"  # one run has none
 
 
 def test_a_mean_over_episodes_has_an_interval_over_runs(tmp_path):

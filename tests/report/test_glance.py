@@ -73,6 +73,26 @@ def test_a_build_without_the_cells_is_refused():
         glance.block(cells, "smoke")
 
 
+def test_the_closed_loop_study_takes_the_place_of_the_builds_own_trials():
+    """A line a policy, in the order of the table; the first one is compared with nothing."""
+    shown = {"MLP/success": "61 [55, 67]", "MLP/trials": "100", "Ghost_PG/success": "70 [63, 76]"}
+    shown |= {"Ghost_PG/gain": "+9 [+1, +17]", "Ghost_PG/p": "0.031", "Ghost_PG/trials": "100"}
+    shown |= {"claim/ghost_and_mlp/p": "0.5"}
+    cells = made_up()
+    assert not glance.has_study(cells)
+    assert "tab:libero10/MLP/success" in glance.block(cells, "laptop")
+    marked = {"value": 1.0, "unit": "%", "stand_ins": ["LIBERO assets"], "reduced": True}
+    cells |= {f"{glance.STUDY}/{name}": {"shown": text, **marked} for name, text in shown.items()}
+    assert glance.has_study(cells)
+    assert "tab:libero10" not in glance.block(cells, "laptop")
+    head, _, *lines = glance.study(cells).splitlines()
+    assert lines[0] == "| MLP | 61 [55, 67] |  |  | 100 |"
+    assert lines[1] == "| Ghost PG | 70 [63, 76] | +9 [+1, +17] | 0.031 | 100 |"
+    assert lines[2] == ""  # what a claim is compared with is no row
+    assert {line.count("|") for line in (head, *lines[:2])} == {6}
+    assert "stand-ins (LIBERO assets)" in lines[3]
+
+
 def test_only_the_block_is_replaced():
     old = f"# Title\n{glance.BEGIN}old\n{glance.END}rest\n"
     assert glance.replaced(old, "new\n") == f"# Title\n{glance.BEGIN}new\n{glance.END}rest\n"

@@ -53,7 +53,7 @@ def test_a_sentence_without_a_predicate_or_a_cell_is_not_supported(project, tmp_
 
 def test_predicates_of_the_report_are_expressions_over_cells_that_exist(root):
     from ghost.study import ARTEFACTS
-    from ghost.study.closed_loop import artefacts
+    from ghost.study.closed_loop_claims import artefacts
 
     every = {*ARTEFACTS, *artefacts()}  # also where no study is shipped
     declared = {f"{artefact.id}/{one.name}": 1.0 for artefact in every for one in artefact.cells}

@@ -24,7 +24,7 @@ TASKS = (0, 8)
 def rollouts(tmp_path):
     """Real runs that wrote episodes.csv. `success` has a row for each training, a column for each trial."""
 
-    def make(name, success, *, ensemble=False, scene="", condition="T{}", **more):
+    def make(name, success, *, ensemble=False, scene="", condition="T{}", phases=("", ""), **more):
         success = np.array(success, bool)
         numbers = range(success.shape[1] // len(TASKS))
 
@@ -32,7 +32,7 @@ def rollouts(tmp_path):
             lines = [
                 {"condition": condition.format(task), "task": task, "trial": number, "start": f"{scene}{task}{number}"}
                 | {"training_seed": -1 if ensemble else unit.seed, "env_seed": unit.seed if ensemble else 0}
-                | {"success": won, "settled": False}
+                | {"success": won, "settled": False, "phases": phases[int(won)]}
                 for (task, number), won in zip(
                     ((t, k) for t in TASKS for k in numbers), success[unit.seed], strict=True
                 )
@@ -44,7 +44,7 @@ def rollouts(tmp_path):
             return Outcome([Measured("all", "success", success[unit.seed].mean(), len(lines))], files=("episodes.csv",))
 
         manifest = tmp_path / name / "manifest.json"
-        settings = {"success": success.tolist(), "scene": scene}
+        settings = {"success": success.tolist(), "scene": scene, "phases": phases}
         declared = declaration(name, seeds=list(range(len(success))), settings=settings, **more)
         execute(lambda job: Plan(run), json.dumps(declared), manifest, (), ())
         return open_runs(manifest)
@@ -121,6 +121,18 @@ def test_several_tasks_are_one_difference_and_each_evaluation_has_its_own_rate(r
         found = estimate("success_rate", ensemble, **SUCCESS | {"condition": f"env_seed={seed}"})
         assert (found.value, found.n) == (pytest.approx(100 * a[seed].mean()), 40)
     assert estimate("success_rate", ensemble, **SUCCESS | {"condition": "env_seed=3"}).shown == "not run"
+
+
+def test_a_phase_goes_back_where_it_is_earlier_than_at_the_plan_before(rollouts):
+    """Of a failure two in three steps here, of a success none."""
+    success = np.ones((2, 4), bool)
+    success[0, 0] = success[1, :3] = False
+    runs = rollouts("ghost", success, phases=("3 1 2 0", "0 0 1"))
+    failed = estimate("phases_back", runs, condition="failed")
+    assert failed.value == pytest.approx(100 * 2 / 3)
+    assert failed.n == 3 * 4  # steps from plan to plan
+    assert estimate("phases_back", runs, condition="succeeded").value == 0
+    assert estimate("phases_back", rollouts("mlp", success), condition="failed").shown == "none"  # it infers none
 
 
 def test_trials_that_only_one_policy_met_are_left_out_and_listed(rollouts):

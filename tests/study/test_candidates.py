@@ -2,7 +2,8 @@
 
 from ghost.study import builds
 from ghost.study.candidates import POLICIES, rollout_name, training_name
-from ghost.study.closed_loop import AT_EASY, EASY, HARD, targets
+from ghost.study.closed_loop import targets
+from ghost.study.closed_loop_claims import AT_EASY, EASY, HARD
 
 CHOICE = "closed_loop_choice"
 

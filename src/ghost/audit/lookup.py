@@ -233,6 +233,8 @@ def _reduced(record: Record) -> str:
         return f"[{value[0]}, ..., {value[-1]}]" if isinstance(value, list) and len(value) > 3 else str(value)
 
     own = {name: value for name, value in record["reduced"].items() if "." not in name}
+    if "reduced" in own:  # of a run that was read (ghost.data.shipped), in words already
+        return ", ".join(own["reduced"]["here"])
     found = [f"{name} {short(value['here'])} ({short(value['paper'])})" for name, value in own.items()]
     return ", ".join(found).replace("(", "(paper: ", 1)
 

@@ -19,7 +19,8 @@ from ghost.errors import GhostError
 from ghost.files import sha256, write_json
 from ghost.runs.records import RECORD, Run, open_runs
 from ghost.study.builds import Config
-from ghost.study.closed_loop import EASY, HARD, INDEX, STAGES, STUDIES, targets
+from ghost.study.closed_loop import INDEX, STAGES, STUDIES, targets
+from ghost.study.closed_loop_claims import EASY, HARD
 
 LARGEST_MB = 10  # of a shipped build: more does not belong into a repository
 LEVELS = (HARD, EASY)

@@ -7,10 +7,9 @@ Most are a statistic of the runs' values and a way to show it.
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, wraps
-from typing import Any
 
 import numpy as np
 
@@ -18,66 +17,25 @@ from ghost.data.results import Measured
 from ghost.errors import GhostError
 from ghost.report import rates, statistics
 from ghost.report.rates import Outcomes
-from ghost.report.statistics import Data, Estimated, Interval
-from ghost.report.trials import episode_outcomes, outcomes, shared_outcomes
+from ghost.report.shown import (
+    NOT_RUN,
+    Cell,
+    Estimate,
+    Show,
+    bracketed,
+    interval_alone,
+    number,
+    share,
+    show_p,
+    with_interval,
+)
+from ghost.report.statistics import Data, Estimated
+from ghost.report.trials import episode_outcomes, outcomes, phase_steps, shared_outcomes
 from ghost.runs.code import file_hash, module_path
 from ghost.runs.records import Run
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """`shown` is the text that the PDF prints; `value` is not rounded, and None for a result that is not a number."""
-
-    shown: str
-    value: float | None
-    n: int
-    interval: Interval | None = None  # 95 %
-    sha256: str | None = None  # of a result that is not a number: a curve's points, a module's code
-    unpaired: tuple[int, ...] | tuple[str, ...] = ()  # seeds, or trials, that only one of two compared experiments has
-
-
-Cell = Mapping[str, Any]
-Show = Callable[[Cell, Estimated], Estimate]
 Estimator = Callable[[Cell, list[Run]], Estimate]
 Comparison = Callable[[Cell, list[Run], list[Run]], Estimate]
-NOT_RUN = Estimate("not run", None, 0)
-
-
-def number(cell: Cell, found: Estimated, *, suffix: str = "", show: Callable[[float, str], str] = format) -> Estimate:
-    """A number as the cell shows it; nan (a run that never reached its goal) is "undefined"."""
-    if not math.isfinite(found.estimate):
-        return Estimate("undefined", None, found.n) if found.n else NOT_RUN
-    interval = found.interval if all(map(math.isfinite, found.interval)) else None
-    return Estimate(show(found.estimate, cell["digits"]) + suffix, found.estimate, found.n, interval)
-
-
-def with_interval(cell: Cell, found: Estimated) -> Estimate:
-    return number(cell, found, suffix=_bounds(" [{}, {}]", cell, found))
-
-
-def interval_alone(cell: Cell, found: Estimated) -> Estimate:
-    """ "one run" has none."""
-    alone = "one run" if found.n == 1 else "undefined"
-    return replace(number(cell, found), shown=_bounds("{} to {}", cell, found) or alone)
-
-
-def share(cell: Cell, found: Estimated) -> Estimate:
-    """As 97/100."""
-    return replace(number(cell, found), shown=f"{round(found.estimate * found.n)}/{found.n}")
-
-
-def show_p(p: float, digits: str) -> str:
-    """A p value that never shows as zero: one that these digits would round to zero is shown as "< 0.001"."""
-    shown = format(p, digits)
-    if p < 1 and "e" not in shown and float(shown) == 0:
-        shown = f"< {format(10.0 ** -len(shown.partition('.')[2]), digits)}"
-    return shown
-
-
-def _bounds(template: str, cell: Cell, found: Estimated) -> str:
-    """The interval as text; empty where it is not known."""
-    bounds = [format(bound, cell["digits"]) for bound in found.interval if math.isfinite(bound)]
-    return template.format(*bounds) if len(bounds) == 2 else ""
 
 
 def _spread(cell: Cell, values: Data) -> str:
@@ -158,6 +116,35 @@ def mean_where_run(cell: Cell, runs: list[Run]) -> Estimate:
         return Estimate("none", None, 0) if found else NOT_RUN
     pooled = statistics.paired_ratio([m.value * m.n for m in known], [m.n for m in known])
     return number(cell, pooled._replace(n=sum(m.n for m in known)))
+
+
+def ratio_where_run(cell: Cell, runs: list[Run], against: list[Run]) -> Estimate:
+    """Mean over mean of two kinds of episodes, over the trainings that had both kinds; the others are listed."""
+    sides = ((cell, runs), (other_side(cell), against))
+    first, second = (
+        {run.seed: m.value for run in of for m in measured(side, [run]) if not math.isnan(m.value)}
+        for side, of in sides
+    )
+    both = [seed for seed in first if seed in second]
+    alone = tuple(sorted(first.keys() ^ second.keys()))
+    if not both:
+        return replace(NOT_RUN, shown="none", unpaired=alone)
+    found = statistics.paired_ratio([first[seed] for seed in both], [second[seed] for seed in both])
+    return replace(with_interval(cell, found), unpaired=alone)
+
+
+def phases_back(cell: Cell, runs: list[Run]) -> Estimate:
+    """At how many of a hundred plans the inferred phase is an earlier one than at the plan before.
+
+    Over the episodes that ended as the condition says; the interval is over trainings, as in `mean_where_run`.
+    """
+    steps = [found for run in runs if (found := phase_steps(run, ended=cell["condition"])).size]
+    if not steps:
+        return replace(NOT_RUN, shown="none")
+    pooled = statistics.paired_ratio(
+        [100 * float((found < 0).sum()) for found in steps], [found.size for found in steps]
+    )
+    return with_interval(cell, pooled._replace(n=sum(found.size for found in steps)))
 
 
 def mean_std(cell: Cell, runs: list[Run]) -> Estimate:
@@ -292,16 +279,20 @@ def complexity(runs: list[Run], against: list[Run]) -> tuple[np.ndarray, np.ndar
     return np.array([*phases.values()]), 100 * np.subtract(ours, theirs)
 
 
-POOLED = (mean_where_run, over_episodes, success_share, success_rate, trials)  # over episodes or trials
+POOLED = (mean_where_run, phases_back, over_episodes, success_share, success_rate, trials)  # over episodes or trials
 ESTIMATORS: dict[str, Estimator] = {
     **{f.__name__: f for f in (setting, runs, series, module, value, mean_std, millions, *POOLED)},
     "mean": over_runs(statistics.student_mean),
+    "mean_with_interval": over_runs(statistics.student_mean, with_interval),
+    "mean_where_run_with_interval": bracketed(mean_where_run),
     "interval": over_runs(statistics.student_mean, interval_alone),
     "largest": over_runs(statistics.largest),  # for bounds that every run must keep
 }
 p_value: Show = partial(number, show=show_p)
 COMPARISONS: dict[str, Comparison] = {
-    **{f.__name__: f for f in (ratio, difference, complexity_r, complexity_slope)},
+    **{f.__name__: f for f in (ratio, ratio_where_run, difference, complexity_r, complexity_slope)},
+    "complexity_r_with_interval": bracketed(complexity_r),
+    "complexity_slope_with_interval": bracketed(complexity_slope),
     "paired_p": over_pairs(statistics.paired_p, p_value),
     "holm_p": over_pairs(statistics.paired_p, p_value),
     "cohens_d": over_pairs(statistics.cohens_d),

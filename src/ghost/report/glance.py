@@ -24,10 +24,12 @@ from ghost.files import atomic, write_text
 from ghost.report.cells import read_cells
 from ghost.report.headlines import chosen
 from ghost.study.builds import Config
+from ghost.study.libero import VARIANTS
 
 README = Path("README.md")
 PICTURE, PAGE_PICTURE = Path("docs/images/report.png"), Path("docs/images/audit.png")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+STUDY = "tab:closed_loop_study"
 SECONDS = 300  # for a picture, on a machine with much other work
 BEGIN, END = "<!-- glance -->\n", "<!-- /glance -->\n"
 
@@ -37,7 +39,8 @@ def glance(config: Config) -> None:
     text = README.read_text(encoding="utf-8")
     cells = read_cells(config.data / "cells.jsonl")
     verdicts = counted(verdict.verdict for verdict in judge(config, read_ledger()))
-    write_text(README, replaced(text, f"{block(cells, config.scale)}\n{verdicts}\n"))
+    parts = [block(cells, config.scale), *([study(cells)] if has_study(cells) else []), f"{verdicts}\n"]
+    write_text(README, replaced(text, "\n".join(parts)))
     if config.pdf.exists():
         picture(config.pdf, PICTURE)
     if (config.data / "audit.html").exists():
@@ -45,10 +48,14 @@ def glance(config: Config) -> None:
 
 
 def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:
-    """The block as Markdown: one line per chosen cell, and one sentence on what the numbers rest on."""
+    """The block as Markdown: one line per chosen cell, and one sentence on what the numbers rest on.
+
+    Where the closed-loop study is there, its table takes the place of the build's own few trials.
+    """
     lines = ["| result | of | value | p against Ghost | `ghost audit` |", "|---|---|---|---|---|"]
     used, last = [], ""
-    for title, label, identity, p in chosen():
+    told = (line for line in chosen() if not (has_study(cells) and line[2].startswith("tab:libero10/")))
+    for title, label, identity, p in told:
         for name in filter(None, (identity, p)):
             if name not in cells:
                 raise GhostError(f"the build {build} has no cell {name}; run `snakemake all --config scale={build}`")
@@ -58,6 +65,33 @@ def block(cells: Mapping[str, Mapping[str, Any]], build: str) -> str:
         shown, last = "" if title == last else title, title  # once, in the first of its lines
         lines.append(f"| {shown} | {label.replace('_', ' ')} | {value} | {against} | `{identity}` |")
     return "\n".join([*lines, "", f"{best(cells)} {caveat(used, build)}", ""])
+
+
+def has_study(cells: Iterable[str]) -> bool:
+    """Whether a build has read the closed-loop study."""
+    return any(identity.startswith(f"{STUDY}/") for identity in cells)
+
+
+def study(cells: Mapping[str, Mapping[str, Any]]) -> str:
+    """The closed-loop study as Markdown: a line per policy, and what it rests on."""
+    columns = ("success", "gain", "p", "trials")
+    rows = [name.split("/")[1] for name in cells if name.startswith(f"{STUDY}/") and name.endswith("/trials")]
+    lines = [
+        "| closed-loop study, LIBERO-10 | success (%) | difference (points) | p | trials |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        shown = [cells[name]["shown"] if (name := f"{STUDY}/{row}/{part}") in cells else "" for part in columns]
+        lines.append(f"| {row.replace('_', ' ')} | {' | '.join(shown)} |")
+    rests = ", ".join(sorted({name for row in rows for name in cells[f"{STUDY}/{row}/success"]["stand_ins"]}))
+    said = (
+        "The study was recorded once, on another machine, and is part of the repository"
+        " ([docs/closed-loop.md](docs/closed-loop.md)). Each policy met every trial with several trainings; brackets"
+        " hold 95 % intervals over trainings and trials. Differences are to the MLP in shared trials, those of the last"
+        f" {len(VARIANTS)} rows to Ghost PG. It rests on stand-ins ({rests}), so it says nothing about GR00T N1.5."
+        f" `ghost audit {STUDY}/MLP/success` names the runs behind a number."
+    )
+    return "\n".join([*lines, "", said, ""])
 
 
 def best(cells: Mapping[str, Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ from ghost.data.results import EPISODES
 from ghost.errors import GhostError
 from ghost.report.rates import Outcomes
 from ghost.runs.records import Run
-from ghost.study.declarations import ENV_SEED, SEVERAL
+from ghost.study.declarations import ENV_SEED, SEVERAL, SWITCHED
 
 Trial = tuple[str, ...]
 TRIAL = ("condition", "env_seed", "trial", "start")  # columns of episodes.csv that tell trials apart, where it has them
@@ -58,6 +58,17 @@ def episode_outcomes(arrays: Sequence[np.ndarray]) -> Outcomes:
     return Outcomes(np.stack(arrays).astype(float), np.zeros(len(arrays[0])), shared=len(arrays) == 1)
 
 
+def phase_steps(run: Run, ended: str) -> np.ndarray:
+    """From plan to plan, by how much the inferred phase changed in the episodes that `succeeded` or `failed`.
+
+    Misdirected episodes are left out, and so are those without inferred phases.
+    """
+    wanted = {"succeeded": "True", "failed": "False"}[ended]
+    lines = [line for line in _episodes(run) if _is_asked("all", line) and line["success"] == wanted]
+    steps = [np.diff(np.array(line["phases"].split(), dtype=int)) for line in lines if line["phases"]]
+    return np.concatenate(steps) if steps else np.empty(0, int)
+
+
 def has_episodes(run: Run) -> bool:
     return f"seed{run.seed}/{EPISODES}" in run.files
 
@@ -69,10 +80,18 @@ def _found(cell: Mapping[str, Any], runs: Iterable[Run]) -> Found:
             if _is_asked(cell["condition"], line):
                 if line.get(cell["metric"]) not in ("True", "False"):
                     raise GhostError(f"{cell['id']}: {EPISODES} of {run.name} does not say {cell['metric']} of a trial")
-                trial = tuple(line[column] for column in TRIAL if column in line)
+                trial = _trial(cell["condition"], line)
                 of_trial = found.setdefault(trial, {})
                 of_trial.setdefault(line["training_seed"], []).append(float(line[cell["metric"]] == "True"))
     return found
+
+
+def _trial(condition: str, line: Mapping[str, str]) -> Trial:
+    """A scene that is misdirected until one step and until another is one trial where a cell asks for both."""
+    names = {column: line[column] for column in TRIAL if column in line}
+    if SEVERAL in condition:
+        names["condition"] = names["condition"].partition(SWITCHED)[0]
+    return tuple(names.values())
 
 
 def _is_asked(condition: str, line: Mapping[str, str]) -> bool:

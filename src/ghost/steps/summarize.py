@@ -12,8 +12,9 @@ import tyro
 from ghost.errors import GhostError, exit_on_error
 from ghost.evaluations.quiet import busy
 from ghost.files import canonical, write_text
-from ghost.report.estimators import COMPARISONS, CORRECTED, ESTIMATORS, show_p
+from ghost.report.estimators import COMPARISONS, CORRECTED, ESTIMATORS
 from ghost.report.over_cells import OVER_CELLS, over_cells
+from ghost.report.shown import show_p
 from ghost.report.statistics import holm
 from ghost.runs.records import Run, open_runs
 from ghost.study.builds import opened

@@ -6,11 +6,12 @@ from matplotlib.figure import Figure
 from ghost.report.estimators import COMPARISONS
 from ghost.report.plots.style import COLUMN_IN, GHOST, THEORY, figure
 from ghost.runs.records import Run
-from ghost.study.closed_loop import differences
+from ghost.study.closed_loop_claims import differences
 
 TEXTS = {
     "phase_and_mlp": "phase for the MLP",
     "phase_and_ghost": "phase for Ghost",
+    "vanilla_and_mlp": "vanilla Ghost over MLP",
     "persistent": "persistent latent",
     "persistent_ensemble": "the same, ensemble",
     "gru_and_mlp": "GRU over MLP",
