@@ -69,9 +69,11 @@ def set_state(env, states: dict[str, np.ndarray], step: int) -> None:
     mujoco.mj_forward(env.model, env.data)
 
 
-def write_filmed(folder: Path, version: str, task: int, episodes: int, *, seen: bool = True) -> Path:
+def write_filmed(
+    folder: Path, version: str, task: int, episodes: int, *, seen: bool = True, first_seed: int = 100
+) -> Path:
     env = environment(task, primitive_assets())
-    made = [act(env, task, 100 + number, seen=seen) for number in range(episodes)]
+    made = [act(env, task, first_seed + number, seen=seen) for number in range(episodes)]
     write_version(version, folder, [recording for recording, _ in made], fps=20, robot="franka")
     arrays = {f"{number}/{key}": value for number, (_, states) in enumerate(made) for key, value in states.items()}
     np.savez_compressed(folder.with_suffix(".npz"), **arrays)

@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 from vla_eval.results.collector import ResultCollector
 
+from conftest import declaration, make_runs
+from ghost.data.results import Outcome
 from ghost.errors import GhostError
-from ghost.runs.driver import execute
-from ghost.serving.harness import checked, report
+from ghost.libero.tasks import TASKS
+from ghost.runs.driver import Plan, execute
+from ghost.serving.harness import checked, compare, report
 from ghost.steps.cache_features import cache_features
 from ghost.steps.make_demos import make_demos
 from ghost.steps.train import train
@@ -55,6 +58,58 @@ def test_an_episode_with_an_error_is_no_failed_trial():
         checked(whole, 4)
     with pytest.raises(GhostError, match="vla-eval played 3 episodes of 3"):
         checked({**whole, "partial": True}, 3)
+
+
+def rolled_out(folder, won, **settings):
+    """A rollout of a policy, as its step writes it: which trials of task 5 it won. Returns its manifest, and vla-eval's
+    words about the policy."""
+    trained = folder / "runs/mlp/manifest.json"
+    (run,) = make_runs(trained, lambda seed: Outcome([]), name="mlp", seeds=[1])
+    header = "condition,task,trial,init_state,success\n"
+    rows = [f"T{TASK},{TASK},{trial},{trial},{success}\n" for trial, success in enumerate(won)]
+
+    def play(unit):
+        (unit.folder / "episodes.csv").write_text(header + "".join(rows))
+        return Outcome([], files=("episodes.csv",))
+
+    given = declaration(
+        "rollout", needs=["mlp"], seeds=[1], settings={"stepping": "libero", "max_steps": 9, **settings}
+    )
+    manifest = folder / "runs/rollout/manifest.json"
+    execute(lambda job: Plan(play), json.dumps(given), manifest, [trained])
+    return manifest, {"server_info": {"ghost": {"trained": [run.run_id]}}, "config": {"max_steps": 9}}
+
+
+def scored(won):
+    """vla-eval's count of the first trials of task 5."""
+    episodes = [{"episode_id": trial, "metrics": {"success": success}} for trial, success in enumerate(won)]
+    return {"tasks": [{"task": TASKS[TASK].instruction, "episodes": episodes}]}
+
+
+def test_both_rates_are_compared_over_the_episodes_that_both_played(tmp_path):
+    manifest, said = rolled_out(tmp_path, [True] * 6 + [False] * 6)
+    assert compare(said | scored([True] * 7 + [False] * 3), manifest).splitlines() == [
+        "   7 of   10  [40 to 89 %]  by vla-eval",
+        "   6 of   10  [31 to 83 %]  by our rollout",
+        "+10 points  [-15 to +34]; 9 episodes end alike",
+    ]
+    with pytest.raises(GhostError, match="do not have the same success rate\n   0 of   12 "):
+        compare(said | scored([False] * 12), manifest)
+
+
+@pytest.mark.parametrize(
+    ("settings", "served", "error"),
+    [
+        ({"stepping": "fast"}, {}, "its stepping is fast, not libero"),
+        ({"max_steps": 520}, {}, "its max_steps is 520, not 9"),
+        ({}, {"server_info": {"ghost": {"trained": ["another"]}}}, "is no rollout of the policy that is served"),
+        ({}, {"tasks": []}, "vla-eval played none of its episodes"),
+    ],
+)
+def test_what_is_not_alike_is_not_compared(tmp_path, settings, served, error):
+    manifest, said = rolled_out(tmp_path, [True] * 3, **settings)
+    with pytest.raises(GhostError, match=error):
+        compare({**said, **scored([True] * 3), **served}, manifest)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,10 @@
-"""Sub-phases from a recording alone: on movements whose phases are known, and on the scripted experts' own."""
+"""Sub-phases from a recording alone, on movements whose phases are known; test_libero_agreement.py has the experts'."""
 
 import numpy as np
 import pytest
 
-from ghost.data.sampling import open_demos
 from ghost.libero.phases import infer_phases
-from ghost.runs.records import open_runs
 
-pytest_plugins = ("libero_fixtures",)
 OPEN_M, CAN_M = 0.08, 0.06
 
 
@@ -84,18 +81,3 @@ def test_a_shut_hand_pushes():
     found = arm.phases()
     assert [phase for phase, _ in found] == [0, 1, 2, 3, 4, 6]
     assert found[-1][1] == pytest.approx(before, abs=2)
-
-
-@pytest.mark.slow
-def test_agreement_with_the_scripted_experts(libero_runs):
-    """They record their own phases; the rule sees none of them."""
-    data = open_demos(open_runs(libero_runs["demos"])[0])
-    agreed = []
-    for index in range(len(data)):
-        episode = data.episode(index)
-        state = episode.state.astype(float)
-        first, second = state[:, 3:6], state[:, 6:9]
-        rotation = np.stack([first, second, np.cross(first, second)], axis=2)
-        found = infer_phases(state[:, :3], rotation, (state[:, 9] - state[:, 10]) / 25, episode.action[:, 6] > 0)
-        agreed.append(np.mean(found == episode.columns["phase"]))
-    assert np.mean(agreed) > 0.8

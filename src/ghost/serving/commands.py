@@ -48,6 +48,7 @@ def score(
     max_steps: int = 520,
     render: Literal["cpu", "gpu"] = "cpu",
     out: Path | None = None,
+    against: Path | None = None,
 ) -> None:
     """Score a served policy with an independent harness: vla-eval's own LIBERO benchmark.
 
@@ -58,11 +59,15 @@ def score(
         max_steps: of an episode.
         render: pictures by the CPU (OSMesa) or by a GPU (EGL).
         out: a JSON file to write with everything that vla-eval says.
+        against: the manifest of a rollout of the same policy; exit code 2 if the two success rates differ.
     """
-    from ghost.serving.harness import report
+    from ghost.serving.harness import compare, report
     from ghost.serving.harness import score as score_policy
 
-    print(report(score_policy(url, tasks, episodes, max_steps, render), out))
+    result = score_policy(url, tasks, episodes, max_steps, render)
+    print(report(result, out))
+    if against:
+        print(compare(result, against))
 
 
 SERVING = (serve, score)

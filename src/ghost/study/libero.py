@@ -12,6 +12,7 @@ from ghost.study.tables import Column, Row, Text, math, tabulated
 
 FEATURES = "libero_features"
 DEMOS_NAME = "libero_demos"
+PHASES_NAME = "libero_phases"
 HEAD, HEAD4 = "libero_dit", "libero_dit4"  # GR00T's own head, where the backbone is GR00T (ghost.study.groot)
 SEEDS = seeds.SEEDS[:5]
 TASKS = list(range(10))
@@ -64,6 +65,7 @@ MISDIRECT = {**PLAIN, "tasks": [], "misdirect": PAIRS, "switch_at": SWITCH_AT}
 ASSETS = StandIn("LIBERO assets", "libero_assets", made="primitives")
 DEMONSTRATIONS = StandIn("LIBERO demonstrations")
 DEMOS = {"tasks": TASKS, "attempts": 50, "max_steps": 520, "noise": 0.12, "bursts": 0.01}
+AGREEMENT = {**DEMOS, "attempts": 2}
 STANDIN = {"tokens": 64, "d_token": 2048, "weights_seed": 2026}
 DRAWN = {"stride": 1, "test_episodes": 4, "horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 1024}
 TRAINED = {
@@ -96,6 +98,8 @@ def _offline(trained: Experiment) -> Experiment:
 
 EXPERIMENTS = (
     Experiment(DEMOS_NAME, "make_demos", "ghost.libero.demos", DEMOS, stand_ins=(DEMONSTRATIONS, ASSETS)),
+    # Seed 0 is that of the demonstrations on which the rule was chosen.
+    Experiment(PHASES_NAME, "make_demos", "ghost.libero.agreement", AGREEMENT, (1, 2, 3), stand_ins=(ASSETS,)),
     Experiment(
         FEATURES,
         "cache_features",
@@ -267,6 +271,7 @@ ARTEFACTS = (
             *settings("libero_ghost_pz", ("window", "epochs"), "Ghost_PZ/"),
             *settings("libero_gru_phase", ("window",), "GRU_Phase/"),
             *settings("libero_mlp_misdirected", ("switch_at",), "misdirected/"),
+            mean(PHASES_NAME, "agreement_percent", digits=".0f", unit="%", name="phases/agreement"),
             Cell("demos/episodes", "libero_demos", "episodes", "all", "value", ".0f"),
             Cell("demos/expert_success", "libero_demos", "expert_success", "all", "success_rate", ".0f", "%"),
         ),
