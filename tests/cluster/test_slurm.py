@@ -158,7 +158,8 @@ def test_one_unit_a_job_gives_what_one_job_gives(node, fine, whole_build, tmp_pa
     if whole:
         assert repeatable(folder) == repeatable(whole_build)
         assert len(made) == len(list((whole_build / "data/laptop/runs").glob("*/manifest.json")))
-    assert {read_json(path.parent / f"seed{open_runs(path)[0].seed}/run.json")["step"] for path in made} == STEPS
+    steps = {read_json(path.parent / f"seed{open_runs(path)[0].seed}/run.json")["step"] for path in made}
+    assert steps >= STEPS if whole else steps == STEPS
     for path in made:
         if path.parent.name in TIMED:
             continue
