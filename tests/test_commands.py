@@ -52,7 +52,7 @@ ELSEWHERE = {
     r"snakemake all --set-scatter .*": "tests/test_workflow.py::test_work_divided_among_jobs_gives_the_same_bytes",
     r"make paper": "tests/project/test_place.py::test_a_path_that_cannot_work_is_named",
     r"make (test|test-cluster|test-groot)|\.ci/run.*": (
-        "tests/test_ci.py::test_all_parts_run_in_order_or_the_one_that_is_named"
+        "tests/test_ci.py::test_all_parts_run_or_the_one_that_is_named"
     ),
     r"make docs": "tests/test_docs_site.py::test_the_site_is_built_without_a_warning",
     r"make bench": "tests/benches/test_benches.py",
