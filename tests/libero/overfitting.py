@@ -6,15 +6,9 @@ Film, feature cache, training and episode are those of the real steps. Each task
 then with each convention wrong in turn. One JSON object is printed: task -> what is wrong -> steps, 0 where the episode
 was not completed; `film` has the number of steps of the demonstration.
 
-<<<<<<< HEAD
-One film shows no recovery. So a policy drifts by some millimetres, and whether it completes the episode depends on how
-much of that the task forgives: noise on what it learns from helps with task 5, in which one book is put down. Tasks
-with two parts (0, 3 and 7 were tried) mostly fail, although the recorded actions, replayed, complete them.
-=======
 The policy drifts from its film by some millimetres, and a stateless one has seen nothing else. Task 5, in which one
 book is put down, mostly forgives it. Tasks with two parts do not: of 3 most trainings failed, of 0 and 7 the one
 that was tried, although the recorded actions, replayed, complete all of them. `noise` was chosen on this very episode.
->>>>>>> h_d
 """
 
 import json
