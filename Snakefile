@@ -22,9 +22,11 @@ from ghost.report.inventory import outputs
 from ghost.report.tex import available
 from ghost.runs.code import code_hash, imports
 from ghost.runs.ending import mend_graceful_exit
+from ghost.runs.scheduling import mend_looking
 
 min_version("9.0")
 mend_graceful_exit(JobScheduler)
+mend_looking(JobScheduler)
 
 # Rules call `python`: the one that runs Snakemake, also when its environment is not activated, or with `--sdm conda`
 # that of environment.yml, which has all but our own package.

@@ -156,7 +156,7 @@ def torch_as_it_was():
 
     threads = torch.get_num_threads()
     yield
-    torch.use_deterministic_algorithms(False)
+    torch.set_deterministic_debug_mode("default")
     torch.set_num_threads(threads)
 
 

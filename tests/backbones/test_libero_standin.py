@@ -1,18 +1,26 @@
 """The stand-in backbone for LIBERO: what is named is seen, relative to hand and place; nothing else is."""
 
+import json
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.lib.format import open_memmap
 
+from conftest import declaration
 from ghost.backbones import Observations, libero_standin
 from ghost.backbones.libero_standin import GROUNDING, PART, WIDTH, Settings, encode, shuffled_goals
-from ghost.data.features import without_padding
+from ghost.data.features import INDEX, SMALL, FeatureCache, Sizes, shard_lengths, without_padding
+from ghost.data.results import Outcome
 from ghost.errors import GhostError
+from ghost.files import write_json
 from ghost.libero.tasks import ROWS, TASKS, THINGS
-from ghost.study.libero import DEMOS, STANDIN
+from ghost.runs.driver import Plan, execute
+from ghost.study.libero import DEMOS, DRAWN, STANDIN
 
 SETTINGS = Settings(tokens=4, d_token=WIDTH + 3, weights_seed=0)
+SAMPLES = len(DEMOS["tasks"]) * DEMOS["attempts"] * DEMOS["max_steps"]  # of the paper's size, at most
 
 
 def observe(instructions, things, hand=None):
@@ -89,14 +97,51 @@ def test_an_unknown_instruction_is_one_line():
         encode(SETTINGS, observe(["put the soup away"], scene(basket=(0, 0, 1))))
 
 
-def test_a_cache_of_the_papers_size_takes_less_than_two_gigabytes():
-    """Even if no attempt ended before its last step, and every instruction were the longest."""
+@pytest.fixture(scope="module")
+def stored():
+    """A sample of the paper's size with every instruction: as the model sees it, and what a shard holds."""
     rng = np.random.default_rng(0)
     things = rng.normal(size=(len(TASKS), len(THINGS), 9)).astype(np.float32)
     tokens = encode(Settings(**STANDIN), observe([task.instruction for task in TASKS], things))
     assert tokens.shape[1:] == (64, 2048)
-    stored = without_padding(tokens)
-    assert stored.shape[2] == WIDTH
-    samples = len(DEMOS["tasks"]) * DEMOS["attempts"] * DEMOS["max_steps"]
-    assert samples * stored[0].nbytes < 2e9
-    assert samples * tokens[0].nbytes > 60e9  # what the padding would take
+    return tokens[0], without_padding(tokens)[0]
+
+
+def test_a_cache_of_the_papers_size_takes_less_than_two_gigabytes(stored):
+    """Even if no attempt ended before its last step, and every instruction were the longest."""
+    seen, held = stored
+    assert held.shape[1] == WIDTH
+    small = 4 * (DRAWN["d_state"] + DRAWN["horizon"] * DRAWN["d_action"]) + 8 * 5  # state, actions; task and so on
+    assert SAMPLES * (held.nbytes + small) < 2e9
+    assert SAMPLES * seen.nbytes > 60e9  # what the padding would take
+
+
+def test_it_opens_at_once(stored, tmp_path):
+    """All its files in their sizes, with holes for tokens: opening reads the small arrays, and a line of each shard."""
+    sizes = Sizes(64, 2048, DRAWN["d_state"], DRAWN["horizon"], DRAWN["d_action"])
+    per_shard = DRAWN["samples_per_shard"]
+    arrays = {name: np.zeros(SAMPLES, np.int64) for name in SMALL} | {"action_mask": np.ones(sizes.d_action, np.uint8)}
+    arrays |= {"state": np.zeros((SAMPLES, sizes.d_state), np.float32)}
+    arrays |= {"action": np.zeros((SAMPLES, sizes.horizon, sizes.d_action), np.float32)}
+    arrays |= {f"split/episode/{part}": np.arange(10) for part in ("train", "test")}
+
+    def run(unit):
+        names = []
+        (unit.folder / "tokens").mkdir()
+        for number, length in enumerate(shard_lengths(SAMPLES, per_shard)):
+            names.append(f"tokens/{number:05d}.npy")
+            open_memmap(unit.folder / names[-1], "w+", np.float16, (length, *stored[1].shape))
+        index = {"sizes": vars(sizes), "task_names": ["a"], "samples_per_shard": per_shard, "shards": names}
+        write_json(unit.folder / INDEX, {**index, "starts": [], "normalisation": None})
+        unread = {"sha256": "0" * 64, "md5": "0" * 32}
+        return Outcome([], arrays, (INDEX, *names), dict.fromkeys(names, unread))
+
+    manifest = tmp_path / "features/manifest.json"
+    execute(lambda job: Plan(run), json.dumps(declaration("features", settings={}, seeds=[7])), manifest)
+    sizes_of = {found.st_ino: found.st_size for found in (path.stat() for path in manifest.parent.rglob("*.*"))}
+    assert 1e9 < sum(sizes_of.values()) < 2e9
+    start_s = time.process_time()
+    cache = FeatureCache.open(manifest)
+    assert cache.stored() == stored[1].shape
+    assert time.process_time() - start_s < 2
+    assert len(cache) == SAMPLES

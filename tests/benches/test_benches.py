@@ -1,6 +1,8 @@
 """Pairs, their summary and files; what counts as worse; the plain alternatives compute what ours do."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from ghost.benches import (
     Settings,
     cache,
     dag,
+    feeding,
     growth,
     inference,
     interleaved,
@@ -154,7 +157,7 @@ def test_torchdiffeq_integrates_the_same_ode():
 
 
 def test_the_share_is_of_flops_and_the_same_work_every_time(monkeypatch):
-    monkeypatch.setattr(training, "interleaved", lambda name, ours, reference, repeats, warm_up=1: pairs(name, [3.0]))
+    monkeypatch.setattr(training, "interleaved", lambda name, *given, **how: pairs(name, [3.0]))
     found, alone, *waited = training.share("laptop")
     assert {pair.name for pair in waited} == {"waiting/laptop"}
     assert alone == Pair("share/laptop/products", 0, found.ours, found.reference, "FLOP/s")
@@ -227,8 +230,33 @@ def test_the_two_steppings_of_libero_agree_over_a_short_way(monkeypatch):
     assert np.linalg.norm(mine - theirs) < 0.02 * way
 
 
-def test_the_bench_of_the_cache_writes_one_that_opens(tmp_path):
-    assert len(FeatureCache.open(cache.write(tmp_path / "noise", 1))) == 2**20 // cache.SAMPLE_BYTES
+def test_seconds_may_be_those_of_the_cores():
+    (found,) = interleaved("x", lambda: time.sleep(0.2), lambda: time.sleep(0.2), 1, 0, time.process_time)
+    assert max(found.ours, found.reference) < 0.1
+
+
+def test_the_bench_of_the_cache_trains_from_the_disk(tmp_path):
+    manifest = cache.write(tmp_path / "noise", 8)
+    opened = FeatureCache.open(manifest)
+    assert len(opened) == 8 * 2**20 // cache.SAMPLE_BYTES
+    assert opened.shards[0].any()
+    with (tmp_path / "noise/seed0/tokens/00000.npy").open("rb") as file:
+        page = [bytearray(4096)]
+        os.preadv(file.fileno(), page, 2**20, os.RWF_NOWAIT)  # what the system remembers is read without waiting
+        cache.forget(opened, manifest.parent)
+        with pytest.raises(BlockingIOError):
+            os.preadv(file.fileno(), page, 2**20, os.RWF_NOWAIT)
+    (found,) = cache.training(manifest, 1)
+    assert (found.name, found.unit) == ("training", "samples/s")
+    assert found.ours > 0
+
+
+def test_the_bench_of_the_workers_decodes_every_picture(tmp_path):
+    feed = feeding.pictures(feeding.filmed(tmp_path, episodes=2, steps=8), passes=3, batch_size=4)
+    first = feed.read(0, 0, np.arange(4))["pictures"]
+    assert first.shape == (4, len(feeding.CAMERAS), 224, 224, 3)
+    assert first.float().std() > 20  # not black
+    assert feeding.drain(feed, 2) == 3 * 4 * len(feeding.CAMERAS)
 
 
 def test_the_bench_of_the_server_plans_what_a_forward_plans():

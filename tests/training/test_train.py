@@ -25,7 +25,7 @@ from ghost.runs.records import open_runs
 from ghost.runs.settings import read_settings
 from ghost.steps.train import choose, teach, train
 from ghost.training.checkpoint import MODEL, load_decoder, write_tensors
-from ghost.training.loop import Fit, Training
+from ghost.training.loop import Fit, Training, be_deterministic
 from trained import declared, write_cache
 
 pytestmark = pytest.mark.usefixtures("torch_as_it_was")
@@ -361,8 +361,16 @@ def test_bad_settings_are_one_line(features, tmp_path, change, message):
 def test_the_command_line(features, tmp_path):
     out = tmp_path / "manifest.json"
     options = ("--experiment", experiment(GHOST | TRAINING), "--needs", str(features), "--out", str(out))
-    done = call(ROOT, "python", "-m", "ghost.steps.train", *options)
+    done = call(ROOT, "python", "-X", "importtime", "-m", "ghost.steps.train", *options)
     assert "4/4 epochs" in done.stderr
+    assert "| torch\n" in done.stderr
+    assert "| torch._dynamo\n" not in done.stderr  # torch's compiler, whose import takes as long as torch's
+
+
+def test_what_is_not_deterministic_is_an_error():
+    be_deterministic()
+    assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def test_adam_is_torchs(features):

@@ -111,9 +111,7 @@ class Feed(Dataset[dict[str, Any] | Failed]):
 
     def read(self, step: int, part: int, rows: np.ndarray) -> dict[str, Any]:
         """A pass as lerobot's model reads it: Eagle's inputs, state, action chunk and mask; and what it draws by."""
-        rng = np.random.default_rng([self.seed, step, part])
-        episode, timestep = self.steps.draw(self.settings.batch_size, rng)
-        seed = int(rng.integers(2**62))
+        episode, timestep, seed = self.drawn(step, part)
         told = [self.steps.instruction(e, k) for e, k in zip(episode, timestep, strict=True)]
         seen = self.pictures(self.steps.views(episode[rows], timestep[rows]), (step, part), rows)
         numbers = [self.numbers(int(episode[row]), int(timestep[row])) for row in rows]
@@ -126,6 +124,12 @@ class Feed(Dataset[dict[str, Any] | Failed]):
             "rows": (int(rows[0]), int(rows[-1]) + 1),
             "seed": seed,
         }
+
+    def drawn(self, step: int, part: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """Episode [B] and timestep [B] of a batch, and the seed of the model's own draws."""
+        rng = np.random.default_rng([self.seed, step, part])
+        episode, timestep = self.steps.draw(self.settings.batch_size, rng)
+        return episode, timestep, int(rng.integers(2**62))
 
     def pictures(self, views: list[np.ndarray], of: tuple[int, int], rows: np.ndarray) -> list[list[np.ndarray]]:
         """Of each row the pictures of its cameras as the model sees them; what is drawn is drawn by row."""

@@ -4,13 +4,15 @@ share/<widths>    matrix FLOP/s of an update of Ghost over those of a large matr
                   counts the FLOPs from the shapes of all operations, forward and backward.
 share/laptop/products   the same for the matrix products of such an update alone, one after the other: the limit if
                   everything else cost nothing
-waiting/<widths>  an update, against one after which the loss and the count of updates are looked at, as before
+waiting/<widths>  an update, against one after which the loss and Adam's count are read, for which a GPU would stop.
+                  In seconds of the core: on a CPU nothing can be gained, and nothing may be lost
 seeds             one job that trains five seeds, against one process per seed of `ghost.benches.plain` (autograd and
                   torch.optim.Adam), imports and reading included, on one core
 seeds/loss        the last losses of the two, which must agree
 """
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,7 +70,7 @@ def share(widths: str) -> list[Pair]:
             fit.step(batch, weights)["loss"].item()
             fit.steps[0].item()
 
-    waited = interleaved(f"waiting/{widths}", updates, waiting, REPEATS)
+    waited = interleaved(f"waiting/{widths}", updates, waiting, REPEATS, clock=time.process_time)
     taken = interleaved(f"share/{widths}", updates, large, REPEATS, warm_up=2)
     if widths == "laptop":
         taken += interleaved("share/laptop/products", products(lambda: fit.step(batch, weights)), large, REPEATS)

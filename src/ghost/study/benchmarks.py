@@ -34,10 +34,13 @@ class Line:
         return value >= self.goal if self.larger_is_better else value <= self.goal
 
 
+AS_FAST = 1.02  # no slower, as far as a median of repeats can tell
 LINES: Mapping[str, Line] = {
     "training/share/paper": Line("update at the paper's widths, FLOP/s", "matrix product", ".2f", 0.6, True),
     "training/share/laptop": Line("update at laptop widths, FLOP/s", "matrix product", ".2f", 0.4, True),
     "training/share/laptop/products": Line("its matrix products alone", "matrix product"),
+    "training/waiting/paper": Line("update at the paper's widths", "the same, its loss read", ".3f", AS_FAST),
+    "training/waiting/laptop": Line("update at laptop widths", "the same, its loss read", ".3f", AS_FAST),
     "training/seeds": Line("five seeds in one job", "five plain autograd processes", ".2f", 1 / 1.7),
     "training/seeds/loss": Line("their last losses", "the same", ".4f"),
     "inference/ghost_over_mlp/exported/batch1": Line("Ghost, exported", "MLP, exported", ".2f", 1.5),
@@ -51,7 +54,9 @@ LINES: Mapping[str, Line] = {
     "cache/shuffled": Line("tokens in random order", "plain copy"),
     "cache/open": Line("opening a large cache", "an eighth of it", ".2f", 1.3),
     "cache/first_read": Line("first reading of it, verified", "hashing its bytes"),
+    "cache/training": Line("training from the disk, samples/s", "from memory", ".2f", 0.8, True),
     "cache/bounded": Line("memory after reading it all", "after a tenth", ".3f", 1.01),
+    "feeding/workers": Line("pictures decoded by two workers", "by one", ".2f", 0.7),
     "rollouts/episodes": Line("episodes on two cores", "hf-libero, plain loop", ".2f", 0.25),
     "rollouts/episodes/core": Line("an episode on one core", "hf-libero"),
     "rollouts/drift": Line("distance of the two hands at the end", "way of the hand", ".4f"),

@@ -115,7 +115,8 @@ def read_training(job: Job) -> tuple[Any, Training]:
 
 def be_deterministic() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what CUDA asks for
-    torch.use_deterministic_algorithms(True)
+    # as torch.use_deterministic_algorithms(True), which imports torch's compiler first: 2 s of every training
+    torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # a costly debugging aid
     torch.set_num_threads(1)
 
