@@ -173,7 +173,7 @@ def _offline() -> tuple[Cell, ...]:
 
 
 def _condition(pair: Sequence[int], *switched_at: int) -> str:
-    """The condition in which the second task of a pair is told at these steps, after the first one."""
+    """The condition in which the instruction changes at these steps from the first task of a pair to the second."""
     return SEVERAL.join(f"T{pair[0]}-T{pair[1]}{SWITCHED}{at}" for at in switched_at)
 
 
