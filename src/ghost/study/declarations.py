@@ -14,7 +14,7 @@ from ghost.runs.code import ROOT, module_path
 from ghost.runs.marks import StandIn
 from ghost.runs.outside import Source
 
-# Conditions of rollouts: T4+T6 are two tasks, env_seed=1 is one evaluation, and T0-T1_N50 gets the instruction of task 1 at step 50.
+# Conditions of rollouts: T4+T6 are two tasks, env_seed=1 is one evaluation, T0-T1_N50 changes to task 1 at step 50.
 SEVERAL, ENV_SEED, SWITCHED = "+", "env_seed=", "_N"
 HELPERS = {str(Path(__file__).with_name(f"{name}.py")) for name in ("declarations", "cells", "tables")} | {"<string>"}
 
