@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -32,23 +33,10 @@ if find_spec("hypothesis"):  # GR00T's environment has none, and no such tests
 SMOKE = ("--config", "scale=smoke")
 
 
-# Tests that share one build (or one set of runs): a worker of pytest-xdist gets all of them. Else a file is the unit.
-TOGETHER = (
-    "tests/test_workflow.py",
-    "tests/test_new_decoder.py",
-    "tests/test_ci.py",
-    "tests/test_catalogue.py",
-    "tests/test_commands.py",
-    "tests/audit/test_bundle.py",
-    "tests/audit/test_verify.py",
-    "tests/audit/test_forgery.py",
-    "tests/report/test_figures.py",
-)
-
-
 def unit(nodeid: str) -> str:
+    """What one worker of pytest-xdist gets as a whole: the tests of LIBERO, which share their runs; else a file."""
     file = nodeid.split("::")[0]
-    return "build" if file in TOGETHER else "libero" if file.startswith("tests/libero/") else file
+    return "libero" if file.startswith("tests/libero/") else file
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -203,21 +191,33 @@ def tiny_manifest(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory) -> tuple[Path, dict[str, bytes]]:
-    """A copy in which the smoke DAG has run once, and the files that this first run made."""
-    folder = copy_project(tmp_path_factory.mktemp("project"))
-    done = call(folder, "snakemake", "all", *SMOKE)
-    assert re.search(r"\d+ of \d+ jobs done", done.stderr)
-    assert "\x1b" not in done.stderr
-    made = [path for path in (folder / "data/smoke").rglob("*") if path.is_file()]
-    return folder, {str(path.relative_to(folder)): path.read_bytes() for path in made}
+def built(tmp_path_factory) -> Path:
+    """A copy in which the smoke DAG has run once, for whichever worker asks first. Read only: `project` is a copy."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "built"
+    done = folder.with_suffix(".done")
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a worker that failed
+            copy_project(folder)
+            said = call(folder, "snakemake", "all", *SMOKE).stderr
+            assert re.search(r"\d+ of \d+ jobs done", said)
+            assert "\x1b" not in said
+            done.touch()
+    return folder
 
 
-@pytest.fixture(scope="session")
-def project(built) -> Path:
-    return built[0]
+@pytest.fixture(scope="module")
+def project(built, tmp_path_factory) -> Path:
+    """A finished smoke build, which the tests of a file may change."""
+    folder = tmp_path_factory.mktemp("project") / "project"
+    subprocess.run(["cp", "-a", built, folder], check=True)  # with times and hard links
+    return folder
 
 
 @pytest.fixture(scope="session")
 def reference(built) -> dict[str, bytes]:
-    return built[1]
+    """The files that the first run made."""
+    made = [path for path in (built / "data/smoke").rglob("*") if path.is_file()]
+    return {str(path.relative_to(built)): path.read_bytes() for path in made}

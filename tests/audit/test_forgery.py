@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -196,13 +197,30 @@ DAMAGED = (  # files, each of another kind
 )
 
 
-@pytest.mark.parametrize("spoil", [flip, lambda path: path.write_bytes(GARBAGE), lambda path: path.write_bytes(b"")])
-def test_damaged_files_are_all_named_and_made_anew(config, spoil):
+def overwrite(path: Path) -> None:
+    path.write_bytes(GARBAGE)
+
+
+def clear(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+SPOIL = (flip, overwrite, clear)
+
+
+@pytest.mark.parametrize("spoil", SPOIL)
+def test_damaged_files_are_all_named(config, spoil):
     for name in DAMAGED:
         spoil(config.data / name)
     found = said(config)
     missing = [name for name in DAMAGED if f" {config.data / name}" not in found]
     assert not missing, found
+
+
+def test_damaged_files_are_made_anew(config):
+    """Each is damaged in another way than its neighbours."""
+    for name, spoil in zip(DAMAGED, cycle(SPOIL), strict=False):
+        spoil(config.data / name)
     text, code = answer(config, "", Query(), Verification(repair=True))
     assert code == 1
     assert "`snakemake all` makes them anew" in text
