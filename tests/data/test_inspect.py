@@ -3,6 +3,8 @@
 import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -10,13 +12,22 @@ import labs
 from ghost.data.inspect import inspect, write_config
 from ghost.data.lerobot import Columns
 from ghost.data.lerobot_writer import Recording, write_dataset
+from ghost.data.recorded import Settings, make
+from ghost.data.results import Measured
 from ghost.errors import GhostError
-from ghost.files import read_yaml
-from ghost.study import builds
+from ghost.files import read_json, read_yaml, write_json
+from ghost.study import builds, own_data
 
 
 def notes(text):
     return [line.removeprefix("note      ") for line in text.splitlines() if line.startswith("note")]
+
+
+def with_column(folder, name, change, file="data/chunk-000/file-000.parquet"):
+    table = pq.read_table(folder / file)
+    place = table.column_names.index(name)
+    pq.write_table(table.set_column(place, name, change(table[name])), folder / file)
+    return folder / file
 
 
 def bare(folder, episodes, tasks=None):
@@ -67,6 +78,56 @@ def test_what_a_build_would_refuse_is_noted(tmp_path):
         "no episode has 17 steps; choose a shorter horizon",
         "no meta/modality.json: action_groups can name groups of dimensions",
     ]
+
+
+def test_an_episode_counts_for_each_of_its_tasks_and_the_configuration_has_them_all(tmp_path, monkeypatch):
+    """Subtasks: the instruction changes within an episode."""
+    folder = bare(tmp_path / "set", ["pick", "pick", "place"], ["pick", "place"])
+    with_column(folder, "task_index", lambda index: pa.array([0, 0, 0, 1, 1] * 2 + [1] * 5))
+    source, text = inspect(str(folder), Columns())
+    assert re.findall(r"^ +(\d) episodes  (\w+)$", text, re.MULTILINE) == [("2", "pick"), ("3", "place")]
+    assert "some episodes have several tasks; in a split they count for the task that they begin with" in notes(text)
+    (tmp_path / "config").mkdir()
+    monkeypatch.chdir(tmp_path)
+    write_config(source, "set", "", Columns(), "arms")
+    tasks = tuple(read_yaml(tmp_path / "config/arms.yaml")["tasks"])
+    assert Measured("all", "episodes", 3) in make(Settings(str(folder), tasks=tasks), seed=0, folder=tmp_path).measured
+
+
+def test_a_task_that_is_listed_twice_is_one(tmp_path):
+    folder = bare(tmp_path / "set", ["pick", "place", "pick"])
+    with_column(folder, "task", lambda _: pa.array(["pick", "pick"]), "meta/tasks.parquet")
+    with_column(folder, "tasks", lambda _: pa.array([["pick"]] * 3), "meta/episodes/chunk-000/file-000.parquet")
+    assert "  3 episodes  pick\n" in inspect(str(folder), Columns())[1]
+    assert Measured("all", "tasks", 1) in make(Settings(str(folder)), seed=0, folder=tmp_path / "run").measured
+    assert own_data.tasks_of({"demos": str(folder)}, ()) == ("pick",)
+
+
+def test_episodes_that_are_not_all_there_are_noted(tmp_path):
+    folder = bare(tmp_path / "set", ["twice"] * 2)
+    info = read_json(folder / "meta/info.json")
+    write_json(folder / "meta/info.json", info | {"total_episodes": 3})
+    assert notes(inspect(str(folder), Columns())[1])[0] == ("meta/info.json announces 3 episodes, the meta data list 2")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("/nope", "there is no folder '/nope'"), ("lab/cups", "as a name on the hub it needs --revision, a commit")],
+)
+def test_a_data_set_that_is_not_here_is_one_line(name, message):
+    with pytest.raises(GhostError, match=f"inspect: .*{message}"):
+        inspect(name, Columns())
+
+
+def test_bad_pictures_are_noted_with_their_file_and_column(tmp_path):
+    folder, names = labs.write_pictures(tmp_path / "set"), Columns("state", "actions")
+    cut = lambda column: pa.array([{"bytes": each["bytes"][:60], "path": ""} for each in column.to_pylist()])  # noqa: E731
+    path = with_column(folder, labs.CAMERAS[0], cut)
+    damaged, _ = notes(inspect(str(folder), names)[1])[::-1]
+    assert damaged.startswith(f"{path}: column {labs.CAMERAS[0]!r}: a picture cannot be decoded")
+    pq.write_table(pq.read_table(path).drop_columns([labs.CAMERAS[0]]), path)
+    absent, _ = notes(inspect(str(folder), names)[1])[::-1]
+    assert absent.startswith(f"{path} has no column {labs.CAMERAS[0]!r}")
 
 
 @pytest.mark.parametrize("harm", ["halved", "shortened", "removed"])

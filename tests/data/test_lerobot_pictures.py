@@ -58,6 +58,16 @@ def test_pictures_are_those_of_the_steps(tmp_path, kind, off, column):
         np.testing.assert_array_equal(data.episode(index).action, recording.columns["action"])
 
 
+def test_a_shape_may_be_that_of_a_tensor(tmp_path):
+    """openpi's script for ALOHA writes [3, height, width] beside the same files."""
+    folder = with_pictures(tmp_path / "set")
+    info = read_json(folder / "meta/info.json")
+    info["features"][CAMERAS[0]]["shape"] = [3, 32, 32]
+    write_json(folder / "meta/info.json", info)
+    found = LeRobotDataset.open(folder).frames(0, "top", [2])[0]
+    np.testing.assert_array_equal(found, recordings()[0].videos[CAMERAS[0]][2])
+
+
 @pytest.mark.parametrize(
     ("file", "message"),
     [

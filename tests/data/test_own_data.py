@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import av
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -97,6 +98,59 @@ def test_a_share_of_the_episodes_of_each_task_is_held_back(tmp_path, filmed):
     assert set(mixed.episode[train]) & set(mixed.episode[test])
 
 
+@pytest.mark.parametrize("kind", ["texts", "categories"])
+def test_a_step_without_an_instruction_is_one_line(tmp_path, kind):
+    """Instructions as pandas' categories are instructions, too."""
+    folder = labs.write_pictures(tmp_path / "set")
+    path = folder / "data/chunk-000/file-000.parquet"
+    table = pq.read_table(path)
+
+    def told(texts):
+        column = pa.array(texts)
+        pq.write_table(table.append_column("words", column if kind == "texts" else column.dictionary_encode()), path)
+        return Settings(str(folder), state="state", action="actions", task="words")
+
+    make(told(["fold", "lift"] * (len(table) // 2)), seed=0, folder=tmp_path / "run")
+    assert LeRobotDataset.open(tmp_path / "run/dataset").tasks == {0: "fold", 1: "lift"}
+    with pytest.raises(GhostError) as error:
+        make(told(["fold", None] * (len(table) // 2)), seed=0, folder=tmp_path / "run")
+    one_line(str(error.value), str(path), "column 'words' must have an instruction in every step", "of episode 0")
+
+
+def test_a_truncated_video_whose_header_comes_first_is_one_line(tmp_path):
+    """As lerobot's own videos have it: such a file opens, and only its last frames are missing."""
+    folder = labs.write_filmed(tmp_path / "set")
+    video = sorted((folder / "videos").rglob("*.mp4"))[-1]
+    with (
+        av.open(str(video)) as source,
+        av.open(str(tmp_path / "new.mp4"), "w", options={"movflags": "faststart"}) as to,
+    ):
+        stream = to.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = stream
+                to.mux(packet)
+    whole = (tmp_path / "new.mp4").read_bytes()
+    video.write_bytes(whole)
+    make(Settings(str(folder)), seed=0, folder=tmp_path / "run")
+    video.write_bytes(whole[:-20])
+    with pytest.raises(GhostError) as error:
+        make(Settings(str(folder)), seed=0, folder=tmp_path / "run")
+    one_line(str(error.value), str(video), "wrist", f"is truncated: {len(whole) - 20} bytes")
+
+
+def test_a_picture_that_is_missing_is_one_line_before_anything_is_written(tmp_path):
+    folder = labs.write_pictures(tmp_path / "set")
+    path = folder / "data/chunk-000/file-000.parquet"
+    pq.write_table(pq.read_table(path).drop_columns([labs.CAMERAS[1]]), path)
+    settings = Settings(str(folder), state="state", action="actions")
+    with pytest.raises(GhostError) as error:
+        make(settings, seed=0, folder=tmp_path / "run")
+    one_line(str(error.value), str(path), f"has no column {labs.CAMERAS[1]!r}")
+    assert not (tmp_path / "run/dataset").exists()
+    make(dataclasses.replace(settings, cameras=("top",)), seed=0, folder=tmp_path / "run")
+
+
 def one_line(message, *parts):
     assert "\n" not in message
     for part in parts:
@@ -138,6 +192,17 @@ def test_bad_data_is_one_line_that_names_file_and_column_and_what_would_be_right
 
     path = with_column(filmed, "action", spoil)
     says(str(path), "action must hold vectors of finite numbers")
+
+
+def test_files_of_other_widths_are_one_line(tmp_path):
+    folder = labs.write_filmed(tmp_path / "set")
+    path = folder / "data/chunk-000/episode_000007.parquet"
+    table = pq.read_table(path)
+    column = pa.array([row[:13] for row in table["action"].to_pylist()], pa.list_(pa.float32()))
+    pq.write_table(table.set_column(table.column_names.index("action"), "action", column), path)
+    with pytest.raises(GhostError) as error:
+        make(Settings(str(folder)), seed=0, folder=tmp_path / "run")
+    one_line(str(error.value), str(path), "'action' has 13 dimensions in episode 7 and 14 in episode 0")
 
 
 def test_tasks_without_episodes_and_long_horizons_are_one_line(tmp_path):

@@ -1,13 +1,18 @@
 """An exported decoder acts as ours does, says which run it is, and is not written when it would not."""
 
+import json
+from functools import partial
+
 import numpy as np
 import onnx
+import onnx.helper
 import pytest
 import torch
 
 from ghost.agents import transformer as agent
 from ghost.data import trajectories
 from ghost.data.features import Sizes
+from ghost.data.normalisation import Normalisation, Scale
 from ghost.data.results import Measured, Outcome
 from ghost.decoders import diffusion, dit, ghost, ghost_phase, gru_phase, mlp, neural_ode
 from ghost.decoders.contract import Batch
@@ -56,6 +61,26 @@ def test_what_persists_goes_out_and_comes_in_again():
         ours = plan.memory
         np.testing.assert_allclose(action, plan.action, rtol=0, atol=1e-4 * plan.action.abs().max())
         np.testing.assert_allclose(memory, ours, rtol=0, atol=1e-4)
+
+
+def test_raw_states_go_in_and_raw_actions_come_out(tmp_path):
+    """The file's action is the normalised state that it gets, so that both ways are seen; dimension 1 is constant."""
+    tensor, make = partial(onnx.helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT), onnx.helper.make_node
+    axis = onnx.helper.make_tensor("axis", onnx.TensorProto.INT64, [1], [1])
+    inputs, output = [tensor("tokens", shape=[1, 3, 12]), tensor("state", shape=[1, 4])], tensor("action", shape=None)
+    nodes = [make("Unsqueeze", ["state", "axis"], ["action"])]
+    graph = onnx.helper.make_graph(nodes, "echo", inputs, [output], [axis])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+    known = Normalisation(
+        "limits",
+        Scale(("a", "b"), np.array([0.0, 3.0]), np.array([10.0, 3.0])),
+        Scale(("c", "d"), np.array([100.0, 7.0]), np.array([300.0, 7.0])),
+    )
+    field = model.metadata_props.add()
+    field.key, field.value = export.DATA, json.dumps({"normalisation": known.plain()})
+    (tmp_path / "echo.onnx").write_bytes(model.SerializeToString())
+    action = export.Exported(tmp_path / "echo.onnx").act(np.zeros((1, 3, 12)), np.array([[7.5, 3.0]]))
+    np.testing.assert_allclose(action, [[[250.0, 7.0]]])  # 7.5 is 0.5, which is 250
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import yaml
 
 from ghost.data.lerobot import ACTION, STATE, TASK, Columns, LeRobotDataset
 from ghost.data.normalisation import Scale
-from ghost.data.recorded import Settings, check_videos, find_data_set, measure
-from ghost.data.sampling import by_task
+from ghost.data.recorded import Settings, check_camera, choose_tasks, find_data_set, measure, tasks_of
 from ghost.errors import GhostError
 from ghost.files import write_text
 from ghost.forms import shortened
+from ghost.runs.outside import is_on_hub
 from ghost.study.sources import NAME
 
 HORIZON = 17  # the article's
@@ -21,6 +21,7 @@ FEW = 5  # episodes of a task that are too few for honest statistics
 
 def inspect(path: str, names: Columns, revision: str = "") -> tuple[LeRobotDataset, str]:
     """The data set, and a description of it. What is missing or doubtful stands in its last lines."""
+    is_on_hub(path, revision, "inspect", "--revision")
     source = LeRobotDataset.open(find_data_set(path, revision), names)
     lengths, every = source.lengths(), range(len(source))
     normalisation, _ = measure(source, every, Settings(path, state=names.state, action=names.action))
@@ -30,7 +31,7 @@ def inspect(path: str, names: Columns, revision: str = "") -> tuple[LeRobotDatas
         f"episodes  {len(source)} of {lengths.min()} to {lengths.max()} steps, {lengths.sum()} steps in all",
         "tasks",
     ]
-    tasks = by_task(source)
+    tasks = with_task(source)
     lines += [f"  {len(own):6} episodes  {shortened(task)}" for task, own in tasks.items()]
     lines.append("cameras" if source.cameras else "cameras   none")
     for camera in source.cameras:
@@ -43,6 +44,13 @@ def inspect(path: str, names: Columns, revision: str = "") -> tuple[LeRobotDatas
     return source, "\n".join([*lines, *(f"note      {line}" for line in notes(source, tasks))])
 
 
+def with_task(source: LeRobotDataset) -> dict[str, list[int]]:
+    """The episodes in which each task appears, in the order of the tasks. An episode may have several."""
+    own = [tasks_of(source, index) for index in range(len(source))]
+    found = {task: [index for index, tasks in enumerate(own) if task in tasks] for task in choose_tasks(source, ())}
+    return {task: episodes for task, episodes in found.items() if episodes}
+
+
 def _dimensions(scale: Scale) -> list[str]:
     return [
         f"  {number:3} {name}  {f'always {low:g}' if low == high else f'{low:g} to {high:g}'}"
@@ -53,7 +61,12 @@ def _dimensions(scale: Scale) -> list[str]:
 def notes(source: LeRobotDataset, tasks: dict[str, list[int]]) -> list[str]:
     """What is missing, and what a build would refuse or could not say much about."""
     found = []
-    unused = [task for task in source.tasks.values() if task not in tasks]
+    listed, announced = len(source), source.info.get("total_episodes", len(source))
+    if listed != announced:
+        found.append(f"meta/info.json announces {announced} episodes, the meta data list {listed}")
+    if sum(map(len, tasks.values())) > listed:
+        found.append("some episodes have several tasks; in a split they count for the task that they begin with")
+    unused = dict.fromkeys(task for task in source.tasks.values() if task not in tasks)
     found += [f"task {task!r} has no episode; `tasks` must leave it out" for task in unused]
     found += [
         f"task {task!r} has one episode; `tasks` must leave it out" for task, own in tasks.items() if len(own) < 2
@@ -69,9 +82,9 @@ def notes(source: LeRobotDataset, tasks: dict[str, list[int]]) -> list[str]:
         found.append(f"no episode has {HORIZON} steps; choose a shorter horizon")
     if not source.modality:
         found.append("no meta/modality.json: action_groups can name groups of dimensions")
-    for camera in source.filmed:
+    for camera in source.cameras:
         try:
-            check_videos(source, camera, range(len(source)))
+            check_camera(source, camera, range(len(source)))
         except GhostError as error:
             found.append(str(error))
     return found
@@ -84,7 +97,7 @@ def write_config(source: LeRobotDataset, path: str, revision: str, names: Column
         raise GhostError(f"--write: the name of a build has small letters, digits and _, got {build!r}")
     if to.exists():
         raise GhostError(f"{to} is there already; choose another name, or remove it")
-    tasks = [task for task, own in by_task(source).items() if len(own) > 1]
+    tasks = [task for task, own in with_task(source).items() if len(own) > 1]
     if not tasks:
         raise GhostError(f"{source.folder}: no task has two episodes, so none can be trained on and tested")
     columns = {"state": (names.state, STATE), "action": (names.action, ACTION), "task": (names.task, TASK)}

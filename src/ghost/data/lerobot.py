@@ -95,6 +95,11 @@ class LeRobotDataset:
             column = self.steps(index)[self.names.task]
             if not is_text(column.type):
                 return {}
+            if column.null_count:
+                raise GhostError(
+                    f"{self.data_file(index)}: column {self.names.task!r} must have an instruction in every step, but"
+                    f" {column.null_count} of episode {index} have none"
+                )
             found |= dict.fromkeys(map(str, column.unique().to_pylist()))
         return dict(enumerate(found))
 
@@ -272,7 +277,9 @@ class LeRobotDataset:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    """Whether a column of this type holds texts, each by itself or, as pandas' categories, by its number in a list."""
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(values) or pa.types.is_large_string(values))
 
 
 def as_array(column: pa.ChunkedArray, where: str) -> np.ndarray:

@@ -28,7 +28,10 @@ def is_picture(kind: pa.DataType) -> bool:
 
 
 def decode_pictures(column: pa.ChunkedArray, shape: Any, where: str) -> np.ndarray:
-    """Pictures [n, height, width, 3] uint8 of a column. `shape` is what the meta data say, [height, width, 3]."""
+    """Pictures [n, height, width, 3] uint8 of a column. `shape` is what the meta data say: [height, width, 3], or
+    [3, height, width] as of a tensor. The files are the same."""
+    if has_form(shape, [int]) and len(shape) == 3 and shape[0] == 3 != shape[2]:
+        shape = [*shape[1:], 3]
     if not has_form(shape, [int]) or len(shape) != 3 or not all(side in SIDE for side in shape[:2]):
         raise GhostError(f"{where}: the meta data must say its shape, height, width and 3, got {shape!r}")
     files = column.to_pylist()
@@ -49,15 +52,19 @@ def _decode_picture(file: Any, sides: tuple[int, int], where: str) -> np.ndarray
 
 
 def check_video(path: Path, frames: int, camera: str) -> None:
-    """Refuse a video that cannot be opened or, by its header, has fewer frames than its episodes have steps."""
+    """Refuse a video that cannot be opened or, by its header, has fewer frames than its episodes have steps or more
+    bytes than the file. A header may stand before the frames, so that a truncated file still opens."""
     try:
         with av.open(str(path)) as container:
             streams = container.streams.video
             found = streams[0].frames if streams else 0  # 0 where the header does not say
+            end = max((entry.pos + entry.size for entry in streams[0].index_entries), default=0) if streams else 0
     except av.error.FFmpegError as error:
         raise GhostError(f"{path}: the video of camera {camera!r} is truncated or none ({error.strerror})") from None
     if not streams or 0 < found < frames:
         raise GhostError(f"{path}: camera {camera!r} has {found} frames, its episodes have {frames} steps")
+    if end > (size := path.stat().st_size):
+        raise GhostError(f"{path}: the video of camera {camera!r} is truncated: {size} bytes, its frames end at {end}")
 
 
 def decode_video(path: Path, fps: float, left: list[int]) -> Iterator[tuple[int, np.ndarray]]:

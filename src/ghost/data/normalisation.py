@@ -17,7 +17,7 @@ A data set with normalised values has them in meta/normalisation.json, and a fea
 Groups of dimensions, such as arm and gripper, have names by which errors are reported and robots are wired.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -126,11 +126,3 @@ def _scale(value: dict[str, Any], where: str) -> Scale:
 def numbered(kind: str, width: int) -> tuple[str, ...]:
     """Names of dimensions where a data set gives none: action_0, action_1, ..."""
     return tuple(f"{kind}_{number}" for number in range(width))
-
-
-def stacked(parts: Iterable[np.ndarray], where: str) -> np.ndarray:
-    """Vectors of several files or episodes [n, d] as one array; refused unless all are equally wide."""
-    found = list(parts)
-    if len({part.shape[1:] for part in found}) != 1:
-        raise GhostError(f"{where} is not equally wide in every file")
-    return np.concatenate(found)

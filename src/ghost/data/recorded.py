@@ -4,7 +4,7 @@ The run's data set is in v3.0, whatever the source is, with the names of columns
 chosen tasks, cameras and action dimensions. States and actions are normalised (`ghost.data.normalisation`) by the
 ranges of the training episodes; meta/normalisation.json says how, and has the names of the dimensions. Statistics of
 the raw values are left out. Videos are linked where the file system can, else copied. The source is only read, and
-every episode and video is looked at before anything is written.
+every episode and camera is looked at before anything is written.
 """
 
 import shutil
@@ -22,7 +22,7 @@ from ghost.data.lerobot_frames import check_video
 from ghost.data.lerobot_meta import dimension_names
 from ghost.data.lerobot_writer import DATA_PATH, VIDEO_PATH, task_table, write_parquet
 from ghost.data.normalisation import FILE as NORMALISATION
-from ghost.data.normalisation import Normalisation, Scale, check_mode, stacked
+from ghost.data.normalisation import Normalisation, Scale, check_mode
 from ghost.data.results import Measured, Outcome
 from ghost.data.sampling import held_back
 from ghost.errors import GhostError, did_you_mean
@@ -73,10 +73,10 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
     source = LeRobotDataset.open(find_data_set(settings.path, settings.revision), names)
     tasks = choose_tasks(source, settings.tasks)
     cameras = tuple(map(source.camera, settings.cameras)) or source.cameras
-    kept = [index for index in range(len(source)) if _tasks_of(source, index) <= set(tasks)]
+    kept = [index for index in range(len(source)) if tasks_of(source, index) <= set(tasks)]
     _check_tasks(source, tasks, kept)
-    for camera in set(cameras) & set(source.filmed):
-        check_videos(source, camera, kept)
+    for camera in cameras:
+        check_camera(source, camera, kept)
     normalisation, dimensions = measure(source, kept, settings)
     root = folder / FOLDER
     shutil.rmtree(root, ignore_errors=True)  # of a killed run, of another data set
@@ -99,19 +99,20 @@ def make(settings: Settings, *, seed: int, folder: Path) -> Outcome:
 
 def choose_tasks(source: LeRobotDataset, asked: Sequence[str]) -> list[str]:
     """The instructions that are kept, in the order asked for, or all in that of the data set."""
-    known = [source.tasks[index] for index in sorted(source.tasks)]
+    known = list(dict.fromkeys(source.tasks[index] for index in sorted(source.tasks)))
     for task in asked:
         if task not in known:
             raise GhostError(f"{source.folder}/meta: no task {task!r}{did_you_mean(task, known)}")
     return list(asked) or known
 
 
-def _tasks_of(source: LeRobotDataset, index: int) -> set[str]:
+def tasks_of(source: LeRobotDataset, index: int) -> set[str]:
+    """The instructions of an episode: it may have another one in each step."""
     return {source.tasks[int(number)] for number in np.unique(source.episode(index).task)}  # checks the episode, too
 
 
 def _check_tasks(source: LeRobotDataset, tasks: Sequence[str], kept: Sequence[int]) -> None:
-    found = set().union(*(_tasks_of(source, index) for index in kept))
+    found = set().union(*(tasks_of(source, index) for index in kept))
     for task in tasks:
         if task not in found:
             raise GhostError(
@@ -119,8 +120,13 @@ def _check_tasks(source: LeRobotDataset, tasks: Sequence[str], kept: Sequence[in
             )
 
 
-def check_videos(source: LeRobotDataset, camera: str, kept: Sequence[int]) -> None:
-    """Each video must open and be as long as its episodes."""
+def check_camera(source: LeRobotDataset, camera: str, kept: Sequence[int]) -> None:
+    """Each video must open, be whole and be as long as its episodes. Of pictures, the first and the last of each
+    episode must be there."""
+    if camera not in source.filmed:
+        for index in kept:
+            source.frames(index, camera, [0, int(source.lengths()[index]) - 1])
+        return
     last: dict[Path, int] = {}
     for index in kept:
         begins_s = source.episodes[index].get(f"videos/{camera}/from_timestamp", 0.0)
@@ -134,10 +140,12 @@ def check_videos(source: LeRobotDataset, camera: str, kept: Sequence[int]) -> No
 def measure(source: LeRobotDataset, kept: Sequence[int], settings: Settings) -> tuple[Normalisation, tuple[int, ...]]:
     """How the values are normalised, and which action dimensions are kept."""
     episodes = [source.episode(index) for index in kept]
+    for kind, name in (("state", settings.state), ("action", settings.action)):
+        _check_widths(source, kept, [getattr(episode, kind).shape[1] for episode in episodes], name)
     last = held_back(source, test_share=settings.test_share, among=kept) if settings.test_share else []
     train = np.repeat(~np.isin(kept, last), [len(episode) for episode in episodes])  # [all steps]
-    state = stacked((episode.state for episode in episodes), f"{source.folder}: column {settings.state!r}")
-    action = stacked((episode.action for episode in episodes), f"{source.folder}: column {settings.action!r}")
+    state = np.concatenate([episode.state for episode in episodes])  # [all steps, d_state]
+    action = np.concatenate([episode.action for episode in episodes])
     groups = _groups(source, settings, action.shape[1])
     dimensions = tuple(dict.fromkeys(d for own in groups.values() for d in own)) or tuple(range(action.shape[1]))
     if not settings.action_groups:
@@ -153,6 +161,15 @@ def measure(source: LeRobotDataset, kept: Sequence[int], settings: Settings) -> 
         _scale(mode, state, train, state_names),
         _scale(mode, action[:, dimensions], train, [action_names[d] for d in dimensions], placed),
     ), dimensions
+
+
+def _check_widths(source: LeRobotDataset, kept: Sequence[int], widths: Sequence[int], name: str) -> None:
+    for index, width in zip(kept, widths, strict=True):
+        if width != widths[0]:
+            raise GhostError(
+                f"{source.data_file(index)}: column {name!r} has {width} dimensions in episode {index} and {widths[0]}"
+                f" in episode {kept[0]}; they must be equally many"
+            )
 
 
 def _scale(

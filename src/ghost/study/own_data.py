@@ -52,7 +52,7 @@ def tasks_of(chosen: Mapping[str, Any], known: tuple[str, ...]) -> tuple[str, ..
     if demos and not named and Path(demos, "meta/info.json").is_file():
         from ghost.data.lerobot_meta import read_info, read_meta
 
-        named = tuple(read_meta(Path(demos), read_info(Path(demos)))[0].values())
+        named = tuple(dict.fromkeys(read_meta(Path(demos), read_info(Path(demos)))[0].values()))
     if not demos or set(named) == set(TASKS):
         return ()
     if not named and chosen.get("demos_revision") and not Path(demos).is_dir():
@@ -71,7 +71,7 @@ def demos_settings(chosen: Mapping[str, Any], tasks: Sequence[str], drawn: Mappi
         "revision": chosen.get("demos_revision", ""),
         **given,
         **columns,
-        **({"tasks": list(tasks)} if tasks else {}),
+        **({"tasks": list(tasks), "normalisation": chosen.get("normalisation", "limits")} if tasks else {}),
         **({"test_share": measured_without(drawn)} if drawn is not None else {}),
     }
 
@@ -153,7 +153,7 @@ def _data_set(split: str) -> Artefact:
         "data_set",
         ("Quantity", Column("number", "Number", align="r")),
         [Row(name, (text, cell)) for name, text, cell in lines],
-        more=settings(FEATURES, ("horizon", "split_by", "tokens", "d_token")),
+        more=(*settings(FEATURES, ("horizon", "split_by", "tokens", "d_token")), *settings(DEMOS, ("normalisation",))),
     )
 
 
