@@ -29,6 +29,12 @@ CUT_OFF = """[...document.querySelectorAll("article *")].filter((part) => {
 }).map((part) => part.textContent.slice(0, 80))"""
 
 
+# Names in tables that a line break tears apart. Blanks and hyphens are where a line may break.
+TORN = """[...document.querySelectorAll("article td code")].filter(
+    (part) => !/[\\s-]/.test(part.textContent) && part.getClientRects().length > 1
+).map((part) => part.textContent)"""
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site") / "source"
@@ -79,6 +85,17 @@ def site(tmp_path_factory):
     done = build(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+@pytest.mark.slow
+@has_generator
+@pytest.mark.skipif(not chromium.available(), reason="no chromium")
+def test_names_in_tables_are_whole_on_a_wide_screen(site):
+    with chromium.Browser(1200, 900) as browser:
+        browser.send("Network.setBlockedURLs", urls=["http://*", "https://*"])
+        for page in sorted((site / "site/html").glob("*/index.html")):
+            browser.open(page.as_uri())
+            assert browser.evaluate(TORN) == [], page
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conftest import make_runs
-from ghost.audit.run_list import listed, marks, not_run, software, thinned
+from ghost.audit.run_list import listed, marks, not_run, processor, software, thinned
 from ghost.data.results import Outcome
 from ghost.errors import GhostError
 from ghost.runs.records import UNITS, open_runs
@@ -48,6 +48,21 @@ def test_marks_are_those_of_the_record(tiny_manifest):
         "packages differ from the lock",
         "uncommitted code",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Intel(R) Xeon(R) Processor @ 2.50GHz", "Intel Xeon 2.50GHz"),
+        ("Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz", "Intel Core i7-8700 3.20GHz"),
+        ("AMD EPYC 7763 64-Core Processor", "AMD EPYC 7763 64-Core"),
+        ("Neoverse-N1", "Neoverse-N1"),
+        ("CPU", "CPU"),
+        ("", ""),
+    ],
+)
+def test_a_processor_is_named_without_what_all_have(name, shown):
+    assert processor(name) == shown
 
 
 def test_the_cost_of_a_run_is_that_of_its_units(tiny_manifest):

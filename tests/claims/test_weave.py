@@ -11,7 +11,7 @@ import pytest
 
 from ghost.claims.article import read_article
 from ghost.claims.ledger import LEDGER, Claim, read_ledger
-from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, stars_of
+from ghost.claims.substitution import Ours, in_latex, is_magnitude, our_value, replaced_span, stars_of
 from ghost.claims.tabular import tabulars
 from ghost.claims.tex import Article
 from ghost.claims.weave import weave
@@ -116,6 +116,24 @@ def claim(printed="4.2", unit="", judge="statistical", cells=("tab:x/a",)):
 def test_our_value_has_the_articles_unit_or_there_is_a_reason(claimed, measured, expected):
     found = our_value(claimed, measured)
     assert (found.shown if isinstance(found, Ours) else found) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("$|d|=", True),
+        (r"$|d| \approx ", True),
+        (r"$\|\nabla U\|_2", False),
+        (r"$\|\nabla U\| \approx", True),
+        (r"$\lvert d\rvert = ", True),
+        ("$d=", False),
+        ("$p(x|y)=", False),
+        (r"a & \vline & ", False),
+    ],
+)
+def test_a_magnitude_has_no_sign(before, expected):
+    assert is_magnitude(f"{before}0.19$", len(before)) == expected
+    assert [Ours(shown, -0.02).magnitude.shown for shown in ("-0.02", "< -0.02", "+0.02")] == ["0.02", "< 0.02", "0.02"]
 
 
 @pytest.mark.parametrize(

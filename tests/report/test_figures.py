@@ -174,6 +174,23 @@ def test_no_legend_covers_what_was_measured(label, figures):
         assert not [bar for bar in bars if where(bar).overlaps(box)]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("label", LABELS)
+def test_no_curve_lies_under_another_one(label, figures):
+    """Two curves may agree. Then the upper one has gaps, through which the lower one is seen."""
+    for axes in figures[label].axes:
+        drawn = sorted((line for line in axes.lines if line.get_linestyle() != "None"), key=lambda line: line.zorder)
+        for below, above in combinations([line for line in drawn if len(pixels(line)) > 1], 2):
+            if above.get_linestyle() == "-":
+                assert not covered(dense(pixels(below)), dense(pixels(above)), above), below.get_label()
+
+
+def covered(below: np.ndarray, above: np.ndarray, line: Any) -> bool:
+    """Whether all points [n, 2] are within the width of the line whose points [m, 2] are above them."""
+    apart = np.array([np.hypot(*(above - point).T).min() for point in below])
+    return bool((apart < line.get_linewidth() / 2 * line.axes.figure.dpi / 72).all())
+
+
 def inside(box: Bbox, frame: Bbox) -> bool:
     slack = 1.5  # pixels: the width of a line
     return bool(

@@ -126,7 +126,7 @@ def _workflow(add: Any, tools: dict[str, Entity]) -> None:
     add(
         WORKFLOW,
         ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
-        name="Ghost: a paper pipeline in which every number answers for itself",
+        name="Ghost: a paper pipeline in which every number can be traced",
         version=version(),
         license={"@id": CODE_LICENCE},
         programmingLanguage={"@id": LANGUAGE},

@@ -26,7 +26,7 @@ function curve(lines, unit, small) { // lines: [{ values, length, class }], draw
   if (small) return svg;
   svg.append(drawn("line", { class: "axis", x1: left, x2: width - left, y1: height - bottom + 4, y2: height - bottom + 4 }),
     drawn("text", { x: left, y: height - 10 }, `${unit} 1`), drawn("text", { x: width - left, y: height - 10, "text-anchor": "end" }, String(longest)),
-    drawn("text", { x: width - left, y: 18, "text-anchor": "end" }, `${low} to ${high}${logarithmic ? ", logarithmic" : ""}`));
+    drawn("text", { x: width / 2, y: height - 10, "text-anchor": "middle" }, `${low} to ${high}${logarithmic ? ", logarithmic" : ""}`));
   return svg;
 }
 

@@ -4,6 +4,7 @@ A run that is listed in a manifest is finished. What the article's size asks for
 says so too.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,7 +33,7 @@ def listed(run: Run, record: Record) -> dict[str, Any]:
         **{key: record[key] for key in SHOWN},
         "id": run.run_id,
         "seed": run.seed,
-        "device": ", ".join(gpu["model"] for gpu in record["gpus"]) or record["cpu"],
+        "device": ", ".join(gpu["model"] for gpu in record["gpus"]) or processor(record["cpu"]),
         "marks": marks(record, length),
         "software": software(record),
         "time": f"{record['wall_s']:,.1f} s",
@@ -44,6 +45,11 @@ def listed(run: Run, record: Record) -> dict[str, Any]:
         "inputs": {name: entry["sha256"][:16] for name, entry in record["inputs"].items()},
         "needs": [name.rpartition("/seed")[0] for name, entry in record["inputs"].items() if "run_id" in entry],
     }
+
+
+def processor(name: str) -> str:
+    """The name of a processor without what all of them have in theirs; the record has the whole."""
+    return " ".join(re.sub(r"\((?:R|TM)\)|\b(?:CPU|Processor)\b|@", " ", name, flags=re.IGNORECASE).split()) or name
 
 
 def marks(record: Record, length: int) -> list[str]:

@@ -19,6 +19,7 @@ _SPACE = r"(?:\s|~|\\[,!;]|\{\})*"
 _SIGNS = re.compile(rf"(?:\$\s*(?:{_RELATION}|[-+])\s*\$|\{{(?:{_RELATION}|[-+])\}}|{_RELATION}|[-+]){_SPACE}$")
 _SIGN_TEX = {"≈": r"\approx ", "≤": r"\le ", "≥": r"\ge ", "<": "<", ">": ">"}
 _STARS = re.compile(r"\^(?:\*|\{\s*(?:\*|\\ast)+\s*\}|\\ast(?![A-Za-z]))|\$\^\{?\*+\}?\$")
+_MAGNITUDE = re.compile(rf"(?:\||\\r?[vV]ert){_SPACE}(?:{_RELATION}|=)?{_SPACE}$")  # |d| = ..., \|g\| \approx ...
 _PARTS = re.compile(r" ± | to |/| \[|, |\]")
 
 
@@ -33,6 +34,10 @@ class Ours:
     def parts(self) -> list[str]:
         """The numbers in it: a mean and its deviation, the ends of a range."""
         return [part for part in _PARTS.split(re.sub(r"^[≈<>≤≥] ?", "", self.shown)) if part]
+
+    @property
+    def magnitude(self) -> "Ours":
+        return Ours(re.sub(r"^([≈<>≤≥]? ?)[-+−]", r"\1", self.shown), abs(self.value))
 
 
 def our_value(claim: Claim, cell: Mapping[str, Any] | None) -> Ours | str:
@@ -66,6 +71,11 @@ def in_latex(ours: Ours, printed: str, *, bold: bool = False, stars: str = "", j
         made, sign, plus = [rf"\mbox{{{escape(shown)}}}"], sign, ""
     body = _SIGN_TEX.get(sign, joint) + plus + r"\mbox{--}".join(made) + (f"^{{{stars}}}" if stars else "")
     return rf"\ensuremath{{\mathbf{{{body}}}}}" if bold else rf"\ensuremath{{{body}}}"
+
+
+def is_magnitude(text: str, start: int) -> bool:
+    """Whether a number at this place of the article is a magnitude or a norm, and so has no sign."""
+    return bool(_MAGNITUDE.search(text, max(0, start - 40), start))
 
 
 def stars_after(text: str, end: int) -> int:

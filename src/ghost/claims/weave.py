@@ -20,7 +20,7 @@ from ghost.claims.ledger import Claim, read_ledger
 from ghost.claims.marks import reads_numbers
 from ghost.claims.pdflatex import around_document, counted, find_missing, lay_out, made_pdf, typeset
 from ghost.claims.report import judge
-from ghost.claims.substitution import Ours, in_latex, our_value, replaced_span, stars_after, stars_of
+from ghost.claims.substitution import Ours, in_latex, is_magnitude, our_value, replaced_span, stars_after, stars_of
 from ghost.claims.tabular import Tabular, tabulars
 from ghost.claims.tex import Article, Edit, File
 from ghost.errors import GhostError
@@ -255,7 +255,8 @@ def _replace(
         )
         return False
     stars = stars_of(place.claim, place.ours) if starred else ""
-    text = in_latex(place.ours, place.printed, bold=bold, stars=stars, joint=span[2])
+    ours = place.ours.magnitude if is_magnitude(file.text, span[0]) else place.ours
+    text = in_latex(ours, place.printed, bold=bold, stars=stars, joint=span[2])
     woven.edit(place.found[0].file, span[0], stars_after(file.text, span[1]), text)
     return True
 

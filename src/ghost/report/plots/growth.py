@@ -16,7 +16,8 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
     for axes, letter, name in zip(row, "abcd", SHOWN, strict=True):
         sizes, taken_s = arrays[f"growth/{name}/sizes"], arrays[f"growth/{name}/seconds"]
         more = sizes / sizes[0]
-        axes.loglog(more, more, color=THEORY, linewidth=0.8, linestyle="--")
+        # above the measured line, which would hide it where the two agree
+        axes.loglog(more, more, color=THEORY, linewidth=0.8, linestyle="--", zorder=3)
         axes.loglog(more, taken_s / taken_s[0], "o-", color=GHOST, markersize=3)
         axes.text(
             0.95, 0.05, f"$n^{{{run.value(f'growth/{name}', 'exponent'):.2f}}}$", ha="right", transform=axes.transAxes

@@ -3,11 +3,11 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ghost.report.plots.style import AGENTS, COLUMN_IN, THEORY, band, figure
+from ghost.report.plots.style import AGENTS, COLUMN_IN, SERIES, band, figure
 from ghost.runs.records import Run
 
 SHOWN = {
-    "shortest_way": ("shortest way", THEORY, ":"),
+    "shortest_way": ("shortest way", SERIES[4], ":"),
     **{f"dark_room_{agent}": look for agent, look in AGENTS.items()},
 }
 SMOOTHED = 5  # steps, so that single arrivals do not hide the trend
@@ -24,7 +24,8 @@ def draw(runs: dict[str, list[Run]]) -> Figure:
         mean, std = course.mean(axis=0), course.std(axis=0)
         if agent != "shortest_way":
             band(axes, steps, mean - std, mean + std, color)
-        axes.plot(steps, mean, linestyle=line, color=color, label=label)
+        above = 3 if agent == "shortest_way" else 2  # an agent that takes it would hide it
+        axes.plot(steps, mean, linestyle=line, color=color, label=label, zorder=above)
     axes.axvline(0, color="0.6", linewidth=0.6)
     axes.set(xlabel="steps after the goal has moved", ylabel="reward per step", xlim=(steps[0], steps[-1]))
     axes.set_ylim(-0.15, 1.1)
