@@ -65,6 +65,22 @@ def test_the_heads_are_rows_only_where_there_is_a_head(root):
     assert all(part in names for part in parts if isinstance(part, str))
 
 
+def test_pixels_are_seen_in_recorded_demonstrations_without_a_server(root):
+    config = loaded(root, backbone="pixels", groot={}, libero_convention="ipec")
+    demos, features = config.experiment("libero_demos"), config.experiment("libero_features")
+    assert (demos.module, demos.settings["convention"]) == ("ghost.libero.recorded", "ipec")
+    assert (features.module, features.needs) == ("ghost.backbones.pixels", ("libero_demos",))
+    assert [mark.of for mark in features.stand_ins] == ["GR00T N1.5 backbone"]
+    assert (features.settings["tokens"], features.settings["stride"]) == (64, 4)  # of the backbone, and of the build
+    assert config.experiment("dual_arm_features").module == "ghost.backbones.standin"
+    for name in ("libero_mlp_rollout", "libero_ghost_pg_ensemble_rollout", "libero_ghost_pz_misdirected"):
+        assert config.experiment(name).settings["backbone"] == "pixels"
+        assert "ghost.backbones.pixels" in config.experiment(name).modules
+        assert "ghost.backbones.libero_standin" not in config.experiment(name).modules
+        assert not config.served(name)
+    assert not {*HEADS, *(f"{name}_rollout" for name in HEADS)} & {each.name for each in config.experiments}
+
+
 def test_recorded_demonstrations_need_a_backbone_that_sees(root):
     with pytest.raises(GhostError, match="reads poses, which recorded demonstrations do not have"):
         loaded(root, backbone="standin")

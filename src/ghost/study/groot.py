@@ -18,7 +18,9 @@ In LIBERO-10 GR00T needs recorded demonstrations: those of our scripted experts 
     libero_features     Eagle's tokens, and what the head predicts
     libero_*_rollout    the policies act beside a server in GR00T's environment; the head itself is two of them
 
-With `libero_demos` alone the dual-arm part keeps its stand-ins.
+With `libero_demos` alone the dual-arm part keeps its stand-ins. With the backbone `pixels` instead of GR00T, the
+demonstrations and the features are replaced likewise, the policies act in the process of the rollout, and there is no
+head.
 """
 
 import dataclasses
@@ -38,7 +40,8 @@ from ghost.study.own_data import measured_without, recorded
 
 DEMOS = DATA[0].name
 MODULE = "ghost.backbones.groot"
-BOTH = "they go together with `backbone: groot`"
+PIXELS = "ghost.backbones.pixels"
+BOTH = "they go together with `backbone: groot` or `backbone: pixels`"
 TOKENS = {"tokens": 64, "d_token": 2048, "token_seed": 0, "noise_seed": 0}
 # The features' settings in place of the stand-in's own.
 GROOT: Mapping[str, Any] = {**TOKENS, "cameras": [], "embodiment": "new_embodiment", "batch_size": 16}
@@ -79,6 +82,7 @@ LIBERO_CHECKPOINT = Experiment(
 )
 # The same weights with other steps of the flow.
 LIBERO_FEWER = Experiment(libero.HEAD4, "finetune", MODULE, {"euler_steps": 4}, needs=(libero.HEAD,))
+LIBERO_PIXELS: Mapping[str, Any] = {**STANDIN, "cameras": []}
 RECORDING = {"path": "", "revision": "", "convention": "", "normalisation": "limits"}
 SERVED = {"backbone": "groot", "rows": 8}  # simulators that the policy server plans for in one pass
 # A recorded data set is the article's if it has as many episodes, and all of its tasks.
@@ -131,7 +135,7 @@ def replaced(
     if drawn is not None:
         own[FEATURES] = frozenset({*drawn} - {"samples_per_shard"})
     samples = DRAWN if drawn is None else drawn
-    if libero_demos and backbone != "groot":
+    if libero_demos and backbone == "standin":
         raise GhostError(
             f"libero_demos: the stand-in backbone reads poses, which recorded demonstrations do not have; {BOTH}"
         )
@@ -146,12 +150,15 @@ def replaced(
         made[at[FEATURES]] = dataclasses.replace(features, module=MODULE, settings=settings, needs=needs, stand_ins=())
         made = [_with_head(experiment) for experiment in made if experiment.name != model.name]
         made.insert(at[FEATURES] if at[FEATURES] < at[DIT.name] else at[FEATURES] - 1, model)
-    elif backbone == "pixels" or drawn is not None:
-        module = "ghost.backbones.pixels" if backbone == "pixels" else features.module
+    elif (backbone == "pixels" and (demos or not libero_demos)) or drawn is not None:
+        module = PIXELS if backbone == "pixels" else features.module
         seeing: dict[str, Any] = {"cameras": []} if backbone == "pixels" else {}
         settings, marks = {**STANDIN, **samples, **seeing}, (StandIn(BACKBONE),)
         made[at[FEATURES]] = dataclasses.replace(features, module=module, settings=settings, stand_ins=marks)
-    if libero_demos:
+    if libero_demos and backbone == "pixels":
+        made = list(_seen_in_libero(made, libero_demos))
+        own |= {libero.DEMOS_NAME: frozenset(RECORDING), libero.FEATURES: frozenset(LIBERO_PIXELS)}
+    elif libero_demos:
         made = list(_in_libero(made, checkpoint, libero_demos))
         own[libero.DEMOS_NAME] = frozenset(RECORDING)
         own |= {libero.FEATURES: frozenset(LIBERO_GROOT), libero.HEAD: frozenset(LIBERO_CHECKPOINT.settings)}
@@ -165,10 +172,7 @@ def _in_libero(
     """The study with GR00T in LIBERO-10, on recorded demonstrations."""
     for each in experiments:
         if each.name == libero.DEMOS_NAME:
-            settings = {**RECORDING, "tasks": each.settings["tasks"], **recording}
-            places = (Source("path", revision="revision", key="libero_demos"),)
-            module = "ghost.libero.recorded"
-            yield dataclasses.replace(each, module=module, settings=settings, places=places, stand_ins=())
+            yield _recorded(each, recording)
         elif each.name == libero.FEATURES:
             yield dataclasses.replace(LIBERO_CHECKPOINT, settings={**LIBERO_CHECKPOINT.settings, **checkpoint})
             yield LIBERO_FEWER
@@ -181,6 +185,28 @@ def _in_libero(
             yield each
     for head in (libero.HEAD, libero.HEAD4):
         yield libero.rollout_of(head, {**libero.PLAIN, **SERVED}, MODULE)
+
+
+def _seen_in_libero(experiments: Iterable[Experiment], recording: Mapping[str, str]) -> Iterator[Experiment]:
+    """The study with the backbone of pixels in LIBERO-10, on recorded demonstrations."""
+    for each in experiments:
+        if each.name == libero.DEMOS_NAME:
+            yield _recorded(each, recording)
+        elif each.name == libero.FEATURES:
+            settings = {**LIBERO_PIXELS, **libero.DRAWN}
+            yield dataclasses.replace(each, module=PIXELS, settings=settings)
+        elif each.step == "rollout":
+            uses = tuple(PIXELS if module == libero.BACKBONE else module for module in each.uses)
+            yield dataclasses.replace(each, settings={**each.settings, "backbone": "pixels"}, uses=uses)
+        else:
+            yield each
+
+
+def _recorded(demos: Experiment, recording: Mapping[str, str]) -> Experiment:
+    """The demonstrations of LIBERO-10 from a recorded data set."""
+    settings = {**RECORDING, "tasks": demos.settings["tasks"], **recording}
+    places = (Source("path", revision="revision", key="libero_demos"),)
+    return dataclasses.replace(demos, module="ghost.libero.recorded", settings=settings, places=places, stand_ins=())
 
 
 def _with_head(experiment: Experiment) -> Experiment:
