@@ -136,7 +136,7 @@ def test_a_truncated_video_whose_header_comes_first_is_one_line(tmp_path):
     video.write_bytes(whole[:-20])
     with pytest.raises(GhostError) as error:
         make(Settings(str(folder)), seed=0, folder=tmp_path / "run")
-    one_line(str(error.value), str(video), "wrist", f"is truncated: {len(whole) - 20} bytes")
+    one_line(str(error.value), str(video), "wrist", "is truncated: ", "frames are whole")
 
 
 def test_a_picture_that_is_missing_is_one_line_before_anything_is_written(tmp_path):

@@ -12,6 +12,8 @@ from typing import Any
 import av
 import numpy as np
 import pyarrow as pa
+from av.container import InputContainer
+from av.video.stream import VideoStream
 from PIL import Image, UnidentifiedImageError
 
 from ghost.errors import GhostError, one_line
@@ -52,19 +54,39 @@ def _decode_picture(file: Any, sides: tuple[int, int], where: str) -> np.ndarray
 
 
 def check_video(path: Path, frames: int, camera: str) -> None:
-    """Refuse a video that cannot be opened or, by its header, has fewer frames than its episodes have steps or more
-    bytes than the file. A header may stand before the frames, so that a truncated file still opens."""
+    """Refuse a video that cannot be opened, whose header says fewer frames than its episodes have steps, or that ends
+    before the frames of its header do. A header may stand before the frames, so that a truncated file still opens."""
     try:
         with av.open(str(path)) as container:
             streams = container.streams.video
             found = streams[0].frames if streams else 0  # 0 where the header does not say
-            end = max((entry.pos + entry.size for entry in streams[0].index_entries), default=0) if streams else 0
+            there = _frames_to_the_end(container, streams[0]) if found else 0
     except av.error.FFmpegError as error:
         raise GhostError(f"{path}: the video of camera {camera!r} is truncated or none ({error.strerror})") from None
     if not streams or 0 < found < frames:
         raise GhostError(f"{path}: camera {camera!r} has {found} frames, its episodes have {frames} steps")
-    if end > (size := path.stat().st_size):
-        raise GhostError(f"{path}: the video of camera {camera!r} is truncated: {size} bytes, its frames end at {end}")
+    if there < found:
+        raise GhostError(
+            f"{path}: the video of camera {camera!r} is truncated: {there} of its {found} frames are whole"
+        )
+
+
+def _frames_to_the_end(container: InputContainer, stream: VideoStream) -> int:
+    """Frames up to the last whole one, by the times at which they are decoded: what lies between the first frame and
+    the last keyframe is not read, and nothing is decoded."""
+    if stream.duration is None or stream.time_base is None or stream.average_rate is None:
+        return stream.frames
+    first = next(_decoding_times(container, stream), None)
+    container.seek((stream.start_time or 0) + stream.duration, stream=stream)
+    last = max(_decoding_times(container, stream), default=None)
+    return 0 if first is None or last is None else round((last - first) * stream.time_base * stream.average_rate) + 1
+
+
+def _decoding_times(container: InputContainer, stream: VideoStream) -> Iterator[int]:
+    """Of the frames that are whole."""
+    for packet in container.demux(stream):
+        if packet.size and packet.dts is not None and not packet.is_corrupt:
+            yield packet.dts
 
 
 def decode_video(path: Path, fps: float, left: list[int]) -> Iterator[tuple[int, np.ndarray]]:
