@@ -187,7 +187,7 @@ def test_every_package_stands_in_the_tree():
 
 
 def test_its_symbols_exist():
-    table = TEXT["docs/tree.md"].split("## From the paper's symbols")[1]
+    table = TEXT["docs/tree.md"].split("## From the article's symbols")[1]
     lines = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
     assert len(lines) >= 15
     for line in lines:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -13,9 +13,6 @@ from ghost.project.commands import SHARING, Scale, open_build
 from ghost.project.place import from_root, version
 from ghost.project.planning import PLANNING
 from ghost.serving.commands import SERVING
-
-if TYPE_CHECKING:
-    pass
 
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")]  # may be left out
 Article = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="the article's LaTeX; it is only read")]

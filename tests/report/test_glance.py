@@ -57,7 +57,7 @@ def test_another_decoder_that_beats_ghost_is_named():
     assert "Ghost has the lowest test error." in glance.block(cells, "laptop")
     mlp, p, ghost = (cells[f"tab:lightweight/{name}"] for name in ("MLP/test_mse", "MLP/p", "Ghost/test_mse"))
     mlp["value"] = -1
-    said = f"Not Ghost but the MLP has the lowest test error: {mlp['shown']} against {ghost['shown']}, p {p['shown']}."
+    said = f"The MLP, not Ghost, has the lowest test error: {mlp['shown']} against {ghost['shown']}, p {p['shown']}."
     assert said in glance.block(cells, "laptop")
 
 

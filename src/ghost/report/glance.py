@@ -102,7 +102,7 @@ def best(cells: Mapping[str, Mapping[str, Any]]) -> str:
     if first == "Ghost":
         return "Ghost has the lowest test error."
     theirs, ours, shown_p = (cells[name]["shown"] for name in (identity, errors["Ghost"][0], p))
-    return f"Not Ghost but the {first} has the lowest test error: {theirs} against {ours}, p {shown_p}."
+    return f"The {first}, not Ghost, has the lowest test error: {theirs} against {ours}, p {shown_p}."
 
 
 def counted(verdicts: Iterable[str]) -> str:
