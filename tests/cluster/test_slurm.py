@@ -145,6 +145,18 @@ def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_b
     assert restarts[(seen / "learned_potential.jobs").read_text().split()[0]] == "1"
 
 
+def test_a_preempted_job_runs_again_without_using_a_retry(node, site, tmp_path):
+    """It waits as long for its job in the queue."""
+    folder = copy_project(tmp_path / "preempted")
+    command = ("snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "train.txt", "--retries", "0")
+    process = start(folder, site, *command)
+    wait_for(lambda: [job for job in jobs_of(folder) if job["JobState"] == "RUNNING"])
+    ask("sbatch", "--partition", "urgent", "--mem", "90000", "--output", "/dev/null", "--wrap", "sleep 2")
+    ended_well(process)
+    (job,) = jobs_of(folder)
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")
+
+
 def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_build, tmp_path):
     folder = small_laptop(tmp_path / "whole")
     said = ended_well(start(folder, site, *LITERAL), 900)
@@ -287,14 +299,3 @@ def test_a_dead_controller_is_waited_for(node, site, tmp_path):
     assert said.count("The Slurm controller does not answer") >= 1
     last = {job["Comment"]: job["JobState"] for job in sorted(jobs_of(folder), key=lambda job: int(job["JobId"]))}
     assert list(last.values()) == ["COMPLETED"] * 4
-
-
-def test_a_preempted_job_runs_again_without_using_a_retry(node, site, tmp_path):
-    folder = copy_project(tmp_path / "preempted")
-    command = ("snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "train.txt", "--retries", "0")
-    process = start(folder, site, *command)
-    wait_for(lambda: [job for job in jobs_of(folder) if job["JobState"] == "RUNNING"])
-    ask("sbatch", "--partition", "urgent", "--mem", "90000", "--output", "/dev/null", "--wrap", "sleep 2")
-    ended_well(process)
-    (job,) = jobs_of(folder)
-    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")
