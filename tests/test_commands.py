@@ -16,7 +16,7 @@ from test_readme import TEXT, code
 # Commands that a test elsewhere runs, as they are or at a smaller scale.
 ELSEWHERE = {
     r"ghost audit .*--verify( .*)?": "tests/audit/test_forgery.py::test_a_sealed_build_says_who_vouches_for_it",
-    r"ghost audit --repair": "tests/audit/test_forgery.py::test_damaged_files_are_made_anew",
+    r"ghost audit --repair": "tests/audit/test_forgery.py::test_damaged_deleted_and_replaced_files_are_made_anew",
     r"ghost audit --rerun .*": "tests/audit/test_forgery.py::test_a_true_run_repeats_to_the_bit",
     r"ghost audit --diff .*": "tests/test_ci.py::test_the_cells_that_a_change_moves_are_listed_with_the_reason",
     r"ghost audit tab:lightweight/LSTM/.*": "tests/test_new_decoder.py::test_its_audit_names_its_file",

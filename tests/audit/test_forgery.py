@@ -217,27 +217,21 @@ def test_damaged_files_are_all_named(config, spoil):
     assert not missing, found
 
 
-def test_damaged_files_are_made_anew(config):
+def test_damaged_deleted_and_replaced_files_are_made_anew(config):
     """Each is damaged in another way than its neighbours."""
+    figure = (config.figures / "diagnostic.png").read_bytes()
     for name, spoil in zip(DAMAGED, cycle(SPOIL), strict=False):
         spoil(config.data / name)
+    (RUNS / "transformer/manifest.json").unlink()
+    shutil.copy(config.figures / "dwell_time.png", config.figures / "diagnostic.png")
+    (config.data / "audit.html").unlink()
+    found = said(config)
+    assert "seeds data/smoke/runs/transformer/manifest.json: no runs of transformer" in found
+    assert "files data/smoke/figures/diagnostic.png: was changed" in found
+    assert "page data/smoke/audit.html: is missing" in found
     text, code = answer(config, "", Query(), Verification(repair=True))
     assert code == 1
     assert "`snakemake all` makes them anew" in text
     make_all()
     assert said(config) == ""
-
-
-def test_a_deleted_manifest_a_replaced_figure_and_a_missing_page_are_made_anew(config):
-    figure = (config.figures / "switch_speed.png").read_bytes()
-    (RUNS / "cvae/manifest.json").unlink()
-    shutil.copy(config.figures / "dwell_time.png", config.figures / "switch_speed.png")
-    (config.data / "audit.html").unlink()
-    found = said(config)
-    assert "seeds data/smoke/runs/cvae/manifest.json: no runs of cvae" in found
-    assert "files data/smoke/figures/switch_speed.png: was changed" in found
-    assert "page data/smoke/audit.html: is missing" in found
-    answer(config, "", Query(), Verification(repair=True))
-    make_all()
-    assert said(config) == ""
-    assert (config.figures / "switch_speed.png").read_bytes() == figure
+    assert (config.figures / "diagnostic.png").read_bytes() == figure

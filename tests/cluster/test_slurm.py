@@ -112,6 +112,51 @@ def states(folder: Path, seen: Path, experiment: str) -> list[tuple[str, float]]
     return [(jobs[number]["JobState"], megabytes(jobs[number]["MinMemoryNode"])) for number in ids]
 
 
+def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_build, tmp_path):
+    """Over time, over memory, cancelled, exit code 3, and the node lost: one for each experiment.
+
+    It mostly waits, and comes first, while GR00T's tests use the cores.
+    Slurm lets a requeued job wait for two minutes; hurrying it (`scontrol update StartTime=now`) crashed slurmctld.
+    """
+    folder = small_laptop(tmp_path / "faults")
+    rules = folder / "workflow/rules/runs.smk"
+    step = '"OMP_NUM_THREADS={threads} {params.python}'
+    assert step in rules.read_text()
+    seen = tmp_path / "seen"
+    fault = f'"bash tests/cluster/fault.sh {{wildcards.experiment}} {seen} && {step[1:]}'
+    rules.write_text(rules.read_text().replace(step, fault))
+    cells = [f"data/laptop/cells/fig_{name}.jsonl" for name in FAULTY]
+    process = start(folder, site, *LITERAL[:-1], *cells)
+    wait_for(lambda: all("COMPLETED" in dict(states(folder, seen, name)) for name in FAULTY), 240)
+    assert (seen / "learned_potential").exists()
+    node.kill_node()
+    wait_for(lambda: "down" in ask("sinfo", "-h", "-o", "%T"), 120)
+    node.start_node()
+    ended_well(process)
+    for name in cells:
+        assert (folder / name).read_bytes() == (whole_build / name).read_bytes()
+    assert states(folder, seen, "dwell_time") == [("FAILED", 2000), ("COMPLETED", 4000)]
+    assert states(folder, seen, "diagnostic") == [("CANCELLED", 2000), ("COMPLETED", 4000)]
+    assert states(folder, seen, "ghost_mechanism") == [("TIMEOUT", 2000), ("COMPLETED", 4000)]
+    assert states(folder, seen, "switch_speed")[0][0] in ("OUT_OF_MEMORY", "FAILED")
+    assert states(folder, seen, "switch_speed")[1] == ("COMPLETED", 4000)
+    assert states(folder, seen, "learned_potential") == [("COMPLETED", 2000)]  # the same job, requeued
+    restarts = {job["JobId"]: job["Restarts"] for job in jobs_of(folder)}
+    assert restarts[(seen / "learned_potential.jobs").read_text().split()[0]] == "1"
+
+
+def test_a_preempted_job_runs_again_without_using_a_retry(node, site, tmp_path):
+    """It waits as long for its job in the queue."""
+    folder = copy_project(tmp_path / "preempted")
+    command = ("snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "train.txt", "--retries", "0")
+    process = start(folder, site, *command)
+    wait_for(lambda: [job for job in jobs_of(folder) if job["JobState"] == "RUNNING"])
+    ask("sbatch", "--partition", "urgent", "--mem", "90000", "--output", "/dev/null", "--wrap", "sleep 2")
+    ended_well(process)
+    (job,) = jobs_of(folder)
+    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")
+
+
 def test_the_literal_command_gives_what_a_local_run_gives(node, site, whole_build, tmp_path):
     folder = small_laptop(tmp_path / "whole")
     said = ended_well(start(folder, site, *LITERAL), 900)
@@ -226,38 +271,6 @@ def test_a_dry_run_with_groot_shows_server_simulators_and_gpu_of_each_rollout(no
         assert '"reduced":{}' in command
 
 
-def test_every_fault_is_retried_and_the_results_are_the_same(node, site, whole_build, tmp_path):
-    """Over time, over memory, cancelled, exit code 3, and the node lost: one for each experiment.
-
-    Slurm lets a requeued job wait for two minutes; hurrying it (`scontrol update StartTime=now`) crashed slurmctld.
-    """
-    folder = small_laptop(tmp_path / "faults")
-    rules = folder / "workflow/rules/runs.smk"
-    step = '"OMP_NUM_THREADS={threads} {params.python}'
-    assert step in rules.read_text()
-    seen = tmp_path / "seen"
-    fault = f'"bash tests/cluster/fault.sh {{wildcards.experiment}} {seen} && {step[1:]}'
-    rules.write_text(rules.read_text().replace(step, fault))
-    cells = [f"data/laptop/cells/fig_{name}.jsonl" for name in FAULTY]
-    process = start(folder, site, *LITERAL[:-1], *cells)
-    wait_for(lambda: all("COMPLETED" in dict(states(folder, seen, name)) for name in FAULTY), 240)
-    assert (seen / "learned_potential").exists()
-    node.kill_node()
-    wait_for(lambda: "down" in ask("sinfo", "-h", "-o", "%T"), 120)
-    node.start_node()
-    ended_well(process)
-    for name in cells:
-        assert (folder / name).read_bytes() == (whole_build / name).read_bytes()
-    assert states(folder, seen, "dwell_time") == [("FAILED", 2000), ("COMPLETED", 4000)]
-    assert states(folder, seen, "diagnostic") == [("CANCELLED", 2000), ("COMPLETED", 4000)]
-    assert states(folder, seen, "ghost_mechanism") == [("TIMEOUT", 2000), ("COMPLETED", 4000)]
-    assert states(folder, seen, "switch_speed")[0][0] in ("OUT_OF_MEMORY", "FAILED")
-    assert states(folder, seen, "switch_speed")[1] == ("COMPLETED", 4000)
-    assert states(folder, seen, "learned_potential") == [("COMPLETED", 2000)]  # the same job, requeued
-    restarts = {job["JobId"]: job["Restarts"] for job in jobs_of(folder)}
-    assert restarts[(seen / "learned_potential.jobs").read_text().split()[0]] == "1"
-
-
 def test_retries_used_up_name_the_job_and_its_log(node, site, tmp_path):
     folder = copy_project(tmp_path / "broken")
     target = "data/smoke/runs/switch_speed/manifest.json"
@@ -286,14 +299,3 @@ def test_a_dead_controller_is_waited_for(node, site, tmp_path):
     assert said.count("The Slurm controller does not answer") >= 1
     last = {job["Comment"]: job["JobState"] for job in sorted(jobs_of(folder), key=lambda job: int(job["JobId"]))}
     assert list(last.values()) == ["COMPLETED"] * 4
-
-
-def test_a_preempted_job_runs_again_without_using_a_retry(node, site, tmp_path):
-    folder = copy_project(tmp_path / "preempted")
-    command = ("snakemake", "--profile", "slurm", "--snakefile", "tests/cluster/gpu.smk", "train.txt", "--retries", "0")
-    process = start(folder, site, *command)
-    wait_for(lambda: [job for job in jobs_of(folder) if job["JobState"] == "RUNNING"])
-    ask("sbatch", "--partition", "urgent", "--mem", "90000", "--output", "/dev/null", "--wrap", "sleep 2")
-    ended_well(process)
-    (job,) = jobs_of(folder)
-    assert (job["JobState"], job["Restarts"]) == ("COMPLETED", "1")

@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 
-from conftest import call, copy_project
+from conftest import ROOT, call, copy_project
 from ghost.errors import GhostError
 from ghost.project import job_times
 from ghost.project.job_times import JobTime
@@ -180,6 +180,17 @@ def test_a_pilot_says_its_cost_and_runs_the_whole_chain(tmp_path):
     rules = {row.rule: row for row in job_times.read(folder / job_times.BENCH) if row.build == "smoke"}
     assert rules.keys() == {"make_demos", "cache_features", "train", "evaluate"}
     assert all(0 <= row.each_s < 60 and row.jobs == 1 for row in rules.values())
+
+
+def test_a_job_with_several_files_counts_once(tmp_path, monkeypatch):
+    """Snakemake has a record for each file of a job, begun one after the other."""
+    monkeypatch.chdir(tmp_path)  # where nothing is built
+    for name, log, start, end in (("a", "x", 1.0, 3.0), ("b", "x", 1.00003, 3.0), ("c", "y", 1.0, 7.0)):
+        record = {"rule": "plot", "log": [f"logs/smoke/plot/{log}.log"], "starttime": start, "endtime": end}
+        (tmp_path / name).write_text(json.dumps(record))
+    (found,) = job_times.measured(load({"scale": "smoke"}, ROOT), tmp_path)
+    assert (found.rule, found.jobs) == ("plot", 2)
+    assert found.each_s == pytest.approx(4, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -18,7 +18,18 @@ from ghost.project.jobs import Job
 from ghost.project.plan import START_S, Place, cost
 from ghost.project.prices import Prices
 from ghost.project.rehearsal import code_of, rehearse
-from ghost.project.rehearsed import DOES_NOT_FIT, FITS, KEPT, NOT_TRIED, Rehearsed, behind, keep, read_rehearsals, table
+from ghost.project.rehearsed import (
+    DOES_NOT_FIT,
+    FITS,
+    KEPT,
+    NOT_TRIED,
+    Rehearsed,
+    behind,
+    keep,
+    read_rehearsals,
+    size,
+    table,
+)
 from ghost.study.builds import load
 from ghost.study.parts import Part
 
@@ -106,14 +117,15 @@ def test_a_row_with_a_broken_setting_is_named_and_the_others_are_tried(here, cap
 
 
 @pytest.mark.slow
-def test_files_too_large_for_the_disk_and_memory_too_small_are_named(here, monkeypatch):
+def test_a_cache_too_large_for_the_disk_and_memory_too_small_are_named(here, monkeypatch):
     config = load({"scale": "smoke"})
     usage = shutil.disk_usage(here)
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-        said, code = rehearse(config, ["dark_room_demos"])
+        patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=10_000))
+        said, code = rehearse(config, ["dual_arm_features"])
     assert code == 1
-    assert re.search(r"dark_room_demos +does not fit .* files take 0 GB, 0 are free", said)
+    assert re.search(r"dual_arm_features +does not fit .* its files take 0\.[1-9] MB, 0\.0 MB are free", said)
+    assert size(31e9) == "31.0 GB"
     monkeypatch.setattr(rehearsal, "memory_mb", lambda: 10.0)
     said, _ = rehearse(config, ["dark_room_demos"])
     assert re.search(r"dark_room_demos +does not fit .* it needs [\d,]+ MB of memory, there are 10", said)

@@ -26,6 +26,7 @@ def main():
     if what == "exit": sys.exit(int(sys.argv[2]))
     if what == "kill": os.kill(os.getpid(), signal.SIGKILL)
     if what == "raise": raise ValueError("from the step")
+    if what == "last": last_words()
     if what == "wait": time.sleep(100)
     if what == "deaf": signal.signal(signal.SIGTERM, signal.SIG_IGN); print("deaf", flush=True); time.sleep(100)
     if what == "tidy":
@@ -38,6 +39,13 @@ def main():
         next(iter(run_all(print_and_wait, [1, 2, 3], 2)))
     if what == "child":
         import subprocess; print(subprocess.Popen(["sleep", "100"]).pid, flush=True); time.sleep(100)
+def last_words():
+    import atexit, tempfile, threading, weakref
+    atexit.register(print, "at exit")
+    threading.Thread(target=lambda: (time.sleep(0.5), print("a thread"))).start()
+    main.folder = tempfile.TemporaryDirectory()
+    print(main.folder.name)
+    sys.stdout.write("not flushed\\n")
 if __name__ == "__main__": main()
 """
 POOL = """
@@ -99,6 +107,16 @@ def test_the_command_ends_as_its_step(head, arguments, code):
     done = command(head, *arguments)
     assert done.returncode == code
     assert ("ValueError: from the step" in done.stderr) == (arguments == ("raise",))
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_threads_exit_functions_and_what_is_not_flushed_are_not_lost(head, threads):
+    """A step that went well ends without Python's own end, warm or cold."""
+    done = command(head, "last", env={**head[1], "OMP_NUM_THREADS": threads})
+    _, folder, *said = done.stdout.splitlines()
+    assert said == ["not flushed", "a thread", "at exit"]
+    assert not Path(folder).exists()
+    assert (done.returncode, done.stderr) == (0, "typed\n")
 
 
 def test_a_killed_command_ends_its_step(head):

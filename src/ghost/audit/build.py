@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from ghost.claims.ledger import Ledger, read_ledger
 from ghost.errors import GhostError
 from ghost.report.cells import read_cells
 from ghost.runs.records import Run, open_runs
@@ -60,6 +61,10 @@ class Build:
     @cached_property
     def cells(self) -> dict[str, dict[str, Any]]:
         return read_cells(self.config.data / "cells.jsonl")
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return read_ledger()
 
     @cached_property
     def runs(self) -> Runs:

@@ -36,6 +36,7 @@ class Line:
         return self.path.read_text(encoding="utf-8").splitlines()[self.number - 1].strip()
 
 
+@cache
 def function_line(module: str, name: str) -> Line | None:
     """Where a module, or one that it imports, defines a function, or else a dictionary there has it by name."""
     for path in _files([module]):

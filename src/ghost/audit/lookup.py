@@ -11,7 +11,6 @@ from typing import Any
 from ghost.audit.build import Build
 from ghost.audit.code_lines import Line, function_line, metric_line
 from ghost.audit.listing import aligned
-from ghost.claims.ledger import read_ledger
 from ghost.errors import GhostError, did_you_mean
 from ghost.files import canonical
 from ghost.report.appendix import sides, unpaired
@@ -51,7 +50,7 @@ def choose(build: Build, asked: str) -> list[Record]:
     """The cells that are asked for; none only where a figure or table is declared but not built."""
     cells, number = build.cells, _plain(asked)
     if NUMBER.match(number.lstrip("<>≈")):
-        found = showing(cells.values(), number) or [cells[i] for i in _published(number) if i in cells]
+        found = showing(cells.values(), number) or [cells[i] for i in _published(build, number) if i in cells]
         if not found:
             raise GhostError(f"no cell of {build.config.data} shows {asked}, and the article does not print it")
         return found
@@ -74,9 +73,9 @@ def showing(cells: Iterable[Record], number: str) -> list[Record]:
     return [cell for cell, _, _ in shown if cell["value"] is not None and f"{cell['value']:.{digits}f}" == number]
 
 
-def _published(number: str) -> list[str]:
+def _published(build: Build, number: str) -> list[str]:
     """The cells that answer to a number which the article prints."""
-    claims = [(claim, _plain(claim.printed)) for claim in read_ledger().claims.values()]
+    claims = [(claim, _plain(claim.printed)) for claim in build.ledger.claims.values()]
     printing = [claim for claim, text in claims if number == text or number in NUMBER.findall(text)]
     return list(dict.fromkeys(identity for claim in printing for identity in claim.cell))
 
@@ -112,7 +111,7 @@ def explain(build: Build, cell: Record, *, full: bool = False) -> str:
     stage = cell["id"].partition("/")[0].replace(":", "_")
     scale = "" if build.config.scale == "laptop" else f" --config scale={build.config.scale}"
     remake = f"snakemake {build.config.data}/cells/{stage}.jsonl{scale}"
-    lines = [*_about(cell), *_code(build, cell), *_lines("remake", remake)]
+    lines = [*_about(build, cell), *_code(build, cell), *_lines("remake", remake)]
     said: dict[str, str] = {}
     for side in sides(cell):
         lines += _runs(build, cell, *side, said)
@@ -130,9 +129,9 @@ def check_runs(cell: Record, runs: Collection[str]) -> None:
             raise GhostError(f"{cell['id']} rests on run {run_id}, which no manifest lists; run snakemake")
 
 
-def _about(cell: Record) -> list[str]:
+def _about(build: Build, cell: Record) -> list[str]:
     interval = "95 %: {:.6g} to {:.6g}".format(*cell["interval"]) if cell["interval"] else ""
-    claims = [claim for claim in read_ledger().claims.values() if cell["id"] in claim.cell]
+    claims = [claim for claim in build.ledger.claims.values() if cell["id"] in claim.cell]
     published = [f"{claim.printed} {claim.unit}".strip() + f"  (verdict: ghost claims {claim.id})" for claim in claims]
     fields = [
         ("cell", cell["id"]),

@@ -81,13 +81,13 @@ def set_up(folder: Path) -> None:
 
 def own_time(folder: Path) -> tuple[float, float]:
     """Seconds that the jobs of a finished build computed, and those of the typesetting alone."""
-    jobs: dict[tuple[str, float], float] = {}
+    jobs: dict[tuple[str, ...], float] = {}  # a job has a record for each of its outputs, and one log
     for path in (folder / ".snakemake/metadata").iterdir():
         record = read_json(path)
-        jobs[record["rule"], record["starttime"]] = record["endtime"] - record["starttime"]
-    typeset_s = sum(taken_s for (rule, _), taken_s in jobs.items() if rule == "typeset")
+        jobs[record["rule"], *record["log"]] = record["endtime"] - record["starttime"]
+    typeset_s = sum(taken_s for (rule, *_), taken_s in jobs.items() if rule == "typeset")
     steps = {experiment.step for experiment in EXPERIMENTS}
-    others_s = sum(taken_s for (rule, _), taken_s in jobs.items() if rule not in steps)
+    others_s = sum(taken_s for (rule, *_), taken_s in jobs.items() if rule not in steps)
     runs_s = sum(read_json(path)["wall_s"] for path in (folder / "data/smoke/runs").glob("*/seed*/run.json"))
     return others_s + runs_s, typeset_s
 

@@ -8,7 +8,7 @@ build should have had the machine to itself.
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
 from ghost.errors import GhostError
 from ghost.files import canonical, read_json, write_text
@@ -23,7 +23,7 @@ RECORD = {"rule": str, "log": [str], "starttime": float, "endtime": float}
 
 @dataclass(frozen=True)
 class JobTime:
-    """The median of a rule's jobs in one build; of a rule that makes runs, without the runs themselves."""
+    """The mean of a rule's jobs in one build; of a rule that makes runs, without the runs themselves."""
 
     rule: str
     build: str
@@ -45,20 +45,19 @@ def measured(config: Config, metadata: Path = METADATA) -> list[JobTime]:
             records = [run.record() for run in open_runs(manifest)]
             runs_s[experiment.name] = sum(record["wall_s"] for record in records)
             devices |= {record["cpu"] for record in records}
-    jobs: dict[tuple[str, float], tuple[str, float]] = {}  # a job has one record for each of its outputs
+    jobs: dict[Path, tuple[str, float]] = {}  # by its log: a job has a record for each of its outputs
     for path in (path for path in metadata.rglob("*") if path.is_file()):
         record = read_json(path, RECORD)
         below = Path("logs") / config.scale
-        if record["log"] and Path(record["log"][0]).is_relative_to(below):
-            taken_s = record["endtime"] - record["starttime"]
-            jobs[record["rule"], record["starttime"]] = (Path(record["log"][0]).stem, taken_s)
+        if record["log"] and (log := Path(record["log"][0])).is_relative_to(below):
+            jobs[log] = (record["rule"], record["endtime"] - record["starttime"])
     steps = {experiment.step for experiment in config.experiments}
     found: dict[str, list[float]] = {}
-    for (rule, _), (name, taken_s) in jobs.items():
-        if taken_s > 0 and (rule not in steps or name in runs_s):
-            found.setdefault(rule, []).append(max(0.0, taken_s - (runs_s[name] if rule in steps else 0.0)))
+    for log, (rule, taken_s) in jobs.items():
+        if taken_s > 0 and (rule not in steps or log.stem in runs_s):
+            found.setdefault(rule, []).append(max(0.0, taken_s - (runs_s[log.stem] if rule in steps else 0.0)))
     device = ", ".join(sorted(devices))
-    return [JobTime(rule, config.scale, device, len(s), round(median(s), 3)) for rule, s in sorted(found.items())]
+    return [JobTime(rule, config.scale, device, len(s), round(fmean(s), 3)) for rule, s in sorted(found.items())]
 
 
 def keep(config: Config, bench: Path = BENCH) -> str:

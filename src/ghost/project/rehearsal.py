@@ -35,6 +35,7 @@ from ghost.project.rehearsed import (
     keep,
     line,
     read_rehearsals,
+    size,
     table,
     with_needs,
 )
@@ -163,9 +164,8 @@ def judged(config: Config, small: Config, name: str, found: Mapping[str, Any], r
     row = replace(row, unit_bytes=round(written / count * grows))
     free = shutil.disk_usage(small.data).free
     units = units_of(config, name)[1] * len(full.seeds)
-    if row.unit_bytes * units > free:
-        gigabytes = row.unit_bytes * units / 1e9
-        return replace(row, state=DOES_NOT_FIT, why=f"its files take {gigabytes:,.0f} GB, {free / 1e9:,.0f} are free")
+    if (taken := row.unit_bytes * units) > free:
+        return replace(row, state=DOES_NOT_FIT, why=f"its files take {size(taken)}, {size(free)} are free")
     if row.host_mb > (total := memory_mb()):
         why = f"it needs {row.host_mb:,.0f} MB of memory, there are {total:,.0f}"
         return replace(row, state=DOES_NOT_FIT, why="; ".join(filter(None, (why, row.why))))

@@ -144,5 +144,10 @@ def line(row: Rehearsed) -> str:
     return f"{shown}  {row.why}".rstrip()
 
 
+def size(count: float) -> str:
+    """Of a file, as people say it."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
+
+
 def _columns(texts: Sequence[str]) -> str:
     return "".join(f"{text:{width}s}" for text, width in zip(texts, (34, 14, 32, 11, 12, 12, 12), strict=True)).rstrip()

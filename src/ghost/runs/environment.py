@@ -41,8 +41,13 @@ def installed(folders: Iterable[str] | None = None) -> dict[str, str]:
 
     Names of folders are enough: importlib.metadata opens every file and takes a hundred times longer.
     """
+    return dict(_found(tuple(filter(None, sys.path if folders is None else folders))))
+
+
+@cache
+def _found(folders: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for folder in filter(None, sys.path if folders is None else folders):
+    for folder in folders:
         for path in sorted(Path(folder).glob("*.*-info")):
             name, version, *_ = [*path.stem.split("-"), ""]
             if path.suffix in (".dist-info", ".egg-info") and version:
