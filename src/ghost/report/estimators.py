@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, wraps
+from pathlib import Path
 
 import numpy as np
 
@@ -187,7 +188,8 @@ def percent(found: Estimated) -> Estimated:
 
 
 def setting(cell: Cell, runs: list[Run]) -> Estimate:
-    """A setting that the runs had, so that not even a step size is typed into the text."""
+    """A setting that the runs had, so that not even a step size is typed into the text. A folder has its name alone:
+    the way to it is the user's own."""
     settings = runs[0].record()["settings"]
     if cell["metric"] not in settings:
         raise GhostError(f"{cell['id']}: {runs[0].name} has no setting {cell['metric']!r}")
@@ -195,7 +197,7 @@ def setting(cell: Cell, runs: list[Run]) -> Estimate:
     if isinstance(found, list):
         return Estimate(", ".join(format(item, cell["digits"]) for item in found), None, len(found))
     if isinstance(found, str):
-        return Estimate(found, None, len(runs))
+        return Estimate(Path(found).name if Path(found).is_absolute() else found, None, len(runs))
     return Estimate(format(found, cell["digits"]), float(found), len(runs))
 
 
