@@ -31,6 +31,13 @@ def cell(estimator, metric="loss", condition="train", digits=".2f", against="", 
     }
 
 
+def test_of_a_folder_from_outside_the_beginning_of_its_hash_is_shown(tmp_path):
+    settings = {"folder": "0a1b2c3d4e5f" + 52 * "6", "name": "lab/cups"}
+    runs = make_runs(tmp_path / "x/manifest.json", lambda seed: Outcome([]), settings=settings)
+    shown = [estimate("setting", runs, metric=name).shown for name in settings]
+    assert shown == ["0a1b2c3d4e5f", "lab/cups"]
+
+
 @pytest.fixture
 def losses(tmp_path):
     """Runs with these losses: the value of seed s is values[s]."""

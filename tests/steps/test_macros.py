@@ -78,7 +78,7 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
         r"value \cell{fig:a_b/x} paper \published{tab:lightweight/CVAE/d} text \cell{fig:a_b/text}"
         r"\ifcsname ghost@built@fig:a_b\endcsname built\fi\ifcsname ghost@built@fig:c\endcsname wrong\fi"
         r"\standin{tab:t}{GR00T N1.5 backbone}{onstandin}{onreal}"
-        r"\standin{fig:a_b}{GR00T N1.5 backbone}{withstandin}{without} rests on \standins."
+        r"\standin{fig:a_b}{GR00T N1.5 backbone}{withstandin}{without} rests on \standins, build \buildname."
         r"\section{In a title \cell{fig:a_b/x}}%s\end{document}"
     )
     main.write_text(body % "")
@@ -87,7 +87,7 @@ def test_macros_print_what_the_cells_say(tmp_path, cells, root, monkeypatch):
     assert "50%\\today$x1$" in text.replace(" ", "")  # printed, not run; OT1's underscore is a rule
     assert "built" in text
     assert "wrong" not in text
-    assert "onstandinwithoutrestsonGR00TN1.5backbone." in text.replace(" ", "").replace("\n", "")
+    assert "onstandinwithoutrestsonGR00TN1.5backbone,buildsmoke." in text.replace(" ", "").replace("\n", "")
     assert "6.2" in text
     main.write_text(body % r"\cell{fig:nope}")
     done = subprocess.run(

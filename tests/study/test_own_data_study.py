@@ -34,6 +34,37 @@ def test_ranges_are_measured_without_the_episodes_that_the_split_holds_back(lab,
     assert "test_share" not in build.declaration("dual_arm")["reduced"] or "experiments" in keys
 
 
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory):
+    return labs.write_filmed(tmp_path_factory.mktemp("lab") / "set")
+
+
+def test_a_backbone_that_sees_is_the_default(filmed, root):
+    build = builds.load({"scale": "smoke", "demos": str(filmed)}, root)
+    assert build.experiment("dual_arm_features").module == "ghost.backbones.pixels"
+    build.check_places()
+
+
+def test_what_cannot_be_seen_is_refused_before_anything_runs(lab, filmed, root):
+    lab(backbone="pixels", leave_out=["dual_arm_features"]).check_places()
+    with pytest.raises(GhostError, match=r"meta/info\.json: `backbone: pixels` needs pictures, and no feature"):
+        lab(backbone="pixels").check_places()
+    with pytest.raises(GhostError, match=r"`backbone: standin` reads columns such as 'observation\.scene\.object'"):
+        builds.load({"scale": "smoke", "demos": str(filmed), "backbone": "standin"}, root).check_places()
+
+
+def test_a_horizon_that_no_kept_episode_has_is_refused_before_anything_runs(filmed, root):
+    lengths = [len(each.columns["action"]) for each in labs.recordings(12, 14, labs.TASKS, seed=0)]
+    given = {"scale": "smoke", "demos": str(filmed)}
+    builds.load({**given, "horizon": max(lengths)}, root).check_places()
+    task = min(range(3), key=lambda number: max(lengths[number::3]))
+    longest = max(lengths[task::3])
+    assert longest < max(lengths)
+    for keys, most in (({}, max(lengths)), ({"tasks": [labs.TASKS[task]]}, longest)):
+        with pytest.raises(GhostError, match=f"{filmed}/meta: horizon {most + 1} .*must be at most {most}$"):
+            builds.load({**given, **keys, "horizon": most + 1}, root).check_places()
+
+
 def test_the_study_has_the_data_sets_tasks_and_no_experiment_that_nothing_rests_on(lab):
     build = lab()
     assert build.tasks == labs.TASKS

@@ -15,6 +15,7 @@ import numpy as np
 
 from ghost.data.results import Measured
 from ghost.errors import GhostError
+from ghost.forms import SHA256, has_form
 from ghost.report import rates, statistics
 from ghost.report.rates import Outcomes
 from ghost.report.shown import (
@@ -36,6 +37,7 @@ from ghost.runs.records import Run
 
 Estimator = Callable[[Cell, list[Run]], Estimate]
 Comparison = Callable[[Cell, list[Run], list[Run]], Estimate]
+DIGITS = 12  # of a hash that is shown
 
 
 def _spread(cell: Cell, values: Data) -> str:
@@ -187,7 +189,8 @@ def percent(found: Estimated) -> Estimated:
 
 
 def setting(cell: Cell, runs: list[Run]) -> Estimate:
-    """A setting that the runs had, so that not even a step size is typed into the text."""
+    """A setting that the runs had, so that not even a step size is typed into the text. For a folder from outside
+    records have its hash, of which the beginning is shown."""
     settings = runs[0].record()["settings"]
     if cell["metric"] not in settings:
         raise GhostError(f"{cell['id']}: {runs[0].name} has no setting {cell['metric']!r}")
@@ -195,7 +198,7 @@ def setting(cell: Cell, runs: list[Run]) -> Estimate:
     if isinstance(found, list):
         return Estimate(", ".join(format(item, cell["digits"]) for item in found), None, len(found))
     if isinstance(found, str):
-        return Estimate(found, None, len(runs))
+        return Estimate(found[:DIGITS] if has_form(found, SHA256) else found, None, len(runs))
     return Estimate(format(found, cell["digits"]), float(found), len(runs))
 
 

@@ -6,6 +6,7 @@ numbers.tex defines
     \const{<digits>}   a mathematical constant, for the lint         \ghoststamp        text for every page, or empty
     \verdicts{<word>}  how many claims have this verdict            \holds{<id>}{...}  a sentence bound to a predicate
     \whether{<id>}{...}{...}    the first text where the predicate of a sentence holds, else the second
+    \buildname         the name of this build
     \standins          what this build has stand-ins for, or "none"
     \standin{<figure or table>}{<of>}{...}{...}    the first text where one of its cells rests on this stand-in, else
                                                    the second
@@ -72,6 +73,7 @@ def macros(cells: Path, scale: str, out: Path, page: str = "audit.html", built: 
     lines.append(rf"\pdfinfo{{/GhostCells ({sha256(cells)})}}")  # which cells this PDF was made from
     lines += [rf"\ghost@set{{built@{artefact}}}{{}}" for artefact in built]
     lines += [rf"\ghost@set{{traced@{artefact}}}{{}}" for artefact in sorted({name.split("/")[0] for name in by_id})]
+    lines.append(rf"\newcommand{{\buildname}}{{{escape(scale)}}}")
     lines.append(rf"\newcommand{{\standins}}{{{escape(', '.join(stand_ins_of(by_id)) or 'none')}}}")
     lines += [rf"\ghost@set{{standin@{artefact}@{of}}}{{}}" for artefact, of in stand_ins_by_artefact(by_id)]
     for identity, cell in by_id.items():

@@ -1,7 +1,8 @@
 """Draw one figure.
 
 `ghost.report.plots.<label>` has `draw(runs) -> Figure`. The step writes .pdf and .png, and with `--pgf` the .pgf that
-the report typesets in its own font (matplotlib's pgf backend, which asks LaTeX for the size of each text).
+the report typesets in its own font (matplotlib's pgf backend, which asks LaTeX for the size of each text). A text with
+`parse_math=False` comes from elsewhere, such as an instruction, and may hold any characters.
 """
 
 import importlib
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import matplotlib as mpl
 import tyro
+from matplotlib.text import Text
 
 from ghost.errors import exit_on_error
 from ghost.files import scratch
+from ghost.report.escaping import escape
 from ghost.report.plots.style import RC
 from ghost.runs.records import open_runs
 
@@ -32,6 +35,9 @@ def plot(label: str, out: Path, manifests: tuple[Path, ...], pgf: bool = False) 
         drawn.savefig(target.with_suffix(".pdf"), backend="pdf", metadata={"CreationDate": None})
         drawn.savefig(target.with_suffix(".png"), backend="agg", dpi=200, metadata={"Software": None})
         if pgf:
+            for text in drawn.findobj(Text):
+                if not text.get_parse_math():
+                    text.set_text(escape(text.get_text()))
             drawn.savefig(target.with_suffix(".pgf"), backend="pgf")
         for made in sorted(folder.iterdir()):
             made.replace(out.parent / made.name)

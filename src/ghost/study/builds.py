@@ -172,10 +172,11 @@ class Config:
         return {setting: self._content(place) for setting, place in self.places(name).items()}
 
     def check_places(self) -> None:
-        """Refuse folders that are missing, before anything runs."""
+        """Refuse folders that are missing, and data sets that cannot be used, before anything runs."""
         for experiment in self.experiments:
             for source in experiment.places:
                 source.check(experiment.name, experiment.settings)
+        own_data.check_data_set(self.experiments)
         if self.libero_assets not in ("", HUB) and not Path(self.libero_assets).is_dir():
             raise GhostError(f"libero_assets: there is no folder {self.libero_assets!r}")
 
@@ -238,8 +239,8 @@ def load(overrides: Mapping[str, Any], root: Path = Path(), known_tasks: tuple[s
     chosen = {key: value for asked in sources.values() for key, value in asked.items()}
     model = {key: value for asked in sources.values() for key, value in (asked.get("groot") or {}).items()}
     python = model.pop("python", GROOT_PYTHON)
-    backbone = chosen.get("backbone", "standin")
     tasks = own_data.tasks_of(chosen, known_tasks)
+    backbone = chosen.get("backbone", "pixels" if tasks else "standin")  # the stand-in reads what no recording has
     drawn = own_data.shares(chosen) if tasks else None
     demos = own_data.demos_settings(chosen, tasks, drawn) if chosen.get("demos") else {}
     libero_demos = _recording(chosen)

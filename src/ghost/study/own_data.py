@@ -35,10 +35,12 @@ from ghost.study.offline import (
 from ghost.study.tables import Column, Row, math, tabulated
 
 DEMOS = DATA[0].name
+MODULE = "ghost.data.recorded"
 # At most as many samples as the article has; of each task a fifth of the episodes is for testing.
 SHARES = {"split_by": "episode", "test_share": 0.2, "samples": 7030, **SHAPES, "samples_per_shard": 256}
 RECORDED = ("tasks", "cameras", "action_groups", "normalisation")  # keys of a configuration that the data set takes
 OF_DEMOS = (*RECORDED, "demos_revision", "columns", "split", "horizon")  # keys that need `demos`
+SCENE = "observation.scene.object"  # what the stand-in reads in place of pictures
 LONGEST = 44  # characters of an instruction in a table
 
 
@@ -76,6 +78,42 @@ def demos_settings(chosen: Mapping[str, Any], tasks: Sequence[str], drawn: Mappi
     }
 
 
+def check_data_set(experiments: Iterable[Experiment]) -> None:
+    """Refuse, before anything runs, a folder whose meta data show nothing to see, or no episode of a chunk's length."""
+    from ghost.data.lerobot_meta import read_info, read_meta
+
+    made = {experiment.name: experiment for experiment in experiments}
+    demos, features = made.get(DEMOS), made.get(FEATURES)
+    if demos is None or features is None or demos.module != MODULE:
+        return
+    folder, kind = Path(demos.settings["path"]), features.module.rpartition(".")[2]
+    if not Path(folder, "meta/info.json").is_file():  # on the hub; the first job looks at it
+        return
+    info = read_info(folder)
+    if kind == "standin" and SCENE not in info["features"]:
+        raise GhostError(
+            f"{folder}/meta/info.json: `backbone: standin` reads columns such as {SCENE!r}, which the data set does not"
+            " have; `backbone: pixels` and `backbone: groot` see its cameras"
+        )
+    if kind != "standin" and not any(feature["dtype"] in ("video", "image") for feature in info["features"].values()):
+        raise GhostError(
+            f"{folder}/meta/info.json: `backbone: {kind}` needs pictures, and no feature is a camera, which has the"
+            " dtype video or image"
+        )
+    kept = set(demos.settings.get("tasks", ()))
+    lengths = [
+        line["length"]
+        for line in read_meta(folder, info)[1]
+        if not kept or "tasks" not in line or kept.issuperset(line["tasks"])
+    ]
+    horizon, longest = features.settings["horizon"], max(lengths, default=0)
+    if horizon > longest > 0:
+        raise GhostError(
+            f"{folder}/meta: horizon {horizon} is longer than every episode; the longest has {longest} steps, so"
+            f" horizon must be at most {longest}"
+        )
+
+
 def measured_without(drawn: Mapping[str, Any]) -> float:
     """The share of the episodes that the normalisation may not know: none where a split by sample trains on all."""
     return float(drawn["test_share"]) if drawn["split_by"] == "episode" else 0.0
@@ -84,7 +122,7 @@ def measured_without(drawn: Mapping[str, Any]) -> float:
 def recorded(demos: Experiment, settings: Mapping[str, Any]) -> Experiment:
     """The demonstrations of a recorded data set in place of made ones."""
     places = (Source("path", revision="revision", key="demos"),)
-    return dataclasses.replace(demos, module="ghost.data.recorded", settings=settings, places=places, stand_ins=())
+    return dataclasses.replace(demos, module=MODULE, settings=settings, places=places, stand_ins=())
 
 
 def shares(chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,9 +181,9 @@ def _data_set(split: str) -> Artefact:
         ("shortest", "Shortest episode (steps)", _count(DEMOS, "steps", "shortest")),
         ("longest", "Longest episode (steps)", _count(DEMOS, "steps", "longest")),
         ("d_state", "State dimensions", _count(DEMOS, "dimensions", "state")),
-        ("constant_state", "of which never change", _count(DEMOS, "constant_dimensions", "state")),
+        ("constant_state", "State dimensions that never change", _count(DEMOS, "constant_dimensions", "state")),
         ("d_action", "Action dimensions", _count(DEMOS, "dimensions", "action")),
-        ("constant_action", "of which never change", _count(DEMOS, "constant_dimensions", "action")),
+        ("constant_action", "Action dimensions that never change", _count(DEMOS, "constant_dimensions", "action")),
         ("train", "Samples to train on", _count(FEATURES, "train", f"{split}_split")),
         ("test", "Samples to test on", _count(FEATURES, "test", f"{split}_split")),
     )
@@ -153,7 +191,10 @@ def _data_set(split: str) -> Artefact:
         "data_set",
         ("Quantity", Column("number", "Number", align="r")),
         [Row(name, (text, cell)) for name, text, cell in lines],
-        more=(*settings(FEATURES, ("horizon", "split_by", "tokens", "d_token")), *settings(DEMOS, ("normalisation",))),
+        more=(
+            *settings(FEATURES, ("horizon", "split_by", "tokens", "d_token")),
+            *settings(DEMOS, ("path", "normalisation")),
+        ),
     )
 
 
