@@ -4,7 +4,7 @@
 
 Film, feature cache, training and episode are those of the real steps. Each task is played as the policy was trained,
 then with each convention wrong in turn. One JSON object is printed: task -> what is wrong -> steps, 0 where the episode
-was not completed; `film` has the number of steps of the demonstration.
+was not completed; `film` has the number of steps of the demonstration, and `away` compares the loop with the samples.
 
 The policy drifts from its film by some millimetres, and has seen nothing else. What it takes was found on task 6, with
 these very episodes: where the hand is slow (down to an object, the grip, the release) a small network is too smooth, so
@@ -17,20 +17,24 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from filmed import read_states, write_filmed
+from filmed import read_states, set_state, write_filmed
 
-from ghost.data.lerobot import STATE
+from ghost.data.features import FeatureCache
+from ghost.data.lerobot import STATE, LeRobotDataset
 from ghost.libero import environment as simulation
 from ghost.libero.assets import primitive_assets
 from ghost.libero.episodes import Settings, Trial, play
 from ghost.libero.policy import Alone, Policy
 from ghost.libero.sensing import Raw, Senses
+from ghost.libero.stepping import environment
+from ghost.libero.tasks import TASKS
 from ghost.runs.driver import execute
-from ghost.runs.records import open_runs
+from ghost.runs.records import Run, open_runs
 from ghost.steps.cache_features import cache_features
 from ghost.steps.make_demos import make_demos
 from ghost.steps.train import train
@@ -45,6 +49,7 @@ TRAINING = {"split": "sample", "epochs": 800, "batch_size": 32, "learning_rate":
 TRAINING |= {"final_rate": 0.01, "noise": 0.05}
 WIDTHS = {"hidden": 256, "layers": 4, "d_context": 64, "d_latent": 64}
 SLACK = 1.5  # a policy may take so many times the steps of its demonstration
+COMPARED = (0, 20, 50, 80)  # steps of a film
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,8 @@ WRONG: dict[str, Callable[[Senses], Senses]] = {
 }
 
 
-def learned(folder: Path, task: int, film: Path) -> Policy:
-    """A decoder that has learned the film, by the real steps."""
+def learned(folder: Path, task: int, film: Path) -> tuple[Policy, Run]:
+    """A decoder that has learned the film, and the features of the film, by the real steps."""
     made = {name: folder / "runs" / name / "manifest.json" for name in ("demos", "features", "mlp")}
     demos = {"path": str(film), "revision": "", "convention": "ipec", "tasks": [task]}
     execute(make_demos, declared("demos", "make_demos", "ghost.libero.recorded", demos, [0], []), made["demos"])
@@ -114,14 +119,38 @@ def learned(folder: Path, task: int, film: Path) -> Policy:
     execute(cache_features, text, made["features"], [made["demos"]])
     text = declared("mlp", "train", "ghost.decoders.mlp", {**TRAINING, **WIDTHS}, [1], ["features"])
     execute(train, text, made["mlp"], [made["features"]])
-    return Policy.load("pixels", open_runs(made["features"])[0], open_runs(made["mlp"]))
+    (features,) = open_runs(made["features"])
+    return Policy.load("pixels", features, open_runs(made["mlp"])), features
 
 
-def overfit(folder: Path, task: int) -> dict[str, int]:
+def away(policy: Policy, features: Run, film: Path, task: int) -> dict[str, float]:
+    """How far the loop is from the samples of the film, when the simulation is put where it was recorded.
+
+    At most: tokens, relative to their size; the state, normalised; the first action of a sample, undone, from what the
+    expert told the simulation. At least: tokens of pictures that are not mirrored.
+    """
+    cache, states, acted = FeatureCache.of(features), read_states(film, 0), LeRobotDataset.open(film).episode(0).action
+    env, found = environment(task, primitive_assets()), {"tokens": [], "unmirrored": [], "state": [], "command": []}
+    for step in COMPARED:
+        set_state(env, states, step)
+        (sample,) = np.flatnonzero(cache.timestep == step)
+        stored = cache.tokens([sample])[0].astype(float)
+        for name, senses in (("tokens", policy.senses), ("unmirrored", WRONG["mirror"](policy.senses))):
+            seen = senses.observations([senses.sense(env)], [TASKS[task].instruction], np.array([[0, 0]]))
+            tokens = policy.encode(seen).tokens[0].astype(float)
+            found[name].append(np.linalg.norm(tokens - stored) / np.linalg.norm(stored))
+        found["state"].append(np.abs(seen.state[0] - cache.state[sample]).max())
+        told = np.append(acted[step, :6], 1 - 2 * acted[step, 6])  # IPEC's gripper: 1 is open, which is -1 here
+        found["command"].append(np.abs(policy.senses.command(cache.action[sample])[0] - told).max())
+    return {name: float(min(values) if name == "unmirrored" else max(values)) for name, values in found.items()}
+
+
+def overfit(folder: Path, task: int) -> dict[str, Any]:
     trial = Trial(task, trial=0, told=task, switch_at=0, env_seed=1)
     film = write_filmed(folder / "film", "v2.1", task, 1, first_seed=trial.seeds[0])
     steps = len(read_states(film, 0)["phase"])
-    policy, found = learned(folder, task, film), {"film": steps}
+    policy, features = learned(folder, task, film)
+    found: dict[str, Any] = {"film": steps, "away": away(policy, features, film, task)}
     settings = Settings("pixels", (task,), 1, max_steps=int(SLACK * steps), execute=8, env_seed=1)
     own = policy.senses
     for name, wrong in {"nothing": lambda senses: senses, **WRONG}.items():

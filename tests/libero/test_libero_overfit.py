@@ -31,6 +31,16 @@ def played(tmp_path_factory):
 
 
 @pytest.mark.parametrize("task", TASKS)
+def test_the_loop_sees_and_does_at_recorded_steps_what_the_samples_have(played, task):
+    """Tokens of both cameras but for the video's losses, the state, and actions through normalisation and back."""
+    away = played[task]["away"]
+    assert away["tokens"] < 0.1
+    assert away["unmirrored"] > 0.3
+    assert away["state"] < 1e-4
+    assert away["command"] < 1e-6
+
+
+@pytest.mark.parametrize("task", TASKS)
 def test_it_completes_the_episode_of_its_film(played, task):
     assert 0 < played[task]["nothing"] <= SLACK * played[task]["film"]
 
