@@ -42,12 +42,12 @@ CLUSTER = Place(8, 128)
 @pytest.fixture
 def here(root, monkeypatch):
     monkeypatch.chdir(root)
-    for name in ("PATH", "PYTHONPATH"):  # the Snakefile changes them
-        monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
 def test_jobs_are_those_of_snakemakes_graph_with_the_slurm_profile(here):
+    environment = dict(os.environ)
     jobs, grain = read_jobs(["data/smoke/cells/tab_lightweight.jsonl"], {"scale": "smoke"})
+    assert dict(os.environ) == environment  # the Snakefile changes it
     assert grain == {"seeds": 1, "episodes": 100, "attempts": 100, "shards": 50}
     names = [job.name for job in jobs]
     assert names.index("make_demos dual_arm") < names.index("train_part cvae seed42") < names.index("train cvae")

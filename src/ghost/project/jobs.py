@@ -4,6 +4,7 @@ import contextlib
 import gc
 import io
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -75,7 +76,7 @@ def read_jobs(wanted: list[str], config: Mapping[str, str], *, cores: int | None
 
 @contextlib.contextmanager
 def _lean() -> Iterator[None]:
-    """Snakemake without what a plan has no use for, half of the time of a large graph.
+    """Snakemake without what a plan has no use for, half of the time of a large graph; what it changes is put back.
 
     That is the garbage collector (all of the graph is in use), the environments of the jobs, for which the parameters
     of every job are evaluated, and the signature of an input function anew for every job.
@@ -84,7 +85,7 @@ def _lean() -> Iterator[None]:
     from snakemake.dag import DAG
 
     environments, parameters = DAG.update_conda_envs, common.get_function_params
-    was_on = gc.isenabled()
+    was_on, environment = gc.isenabled(), dict(os.environ)
     gc.disable()
     DAG.update_conda_envs = lambda self: None
     common.get_function_params = cache(parameters)
@@ -92,6 +93,9 @@ def _lean() -> Iterator[None]:
         yield
     finally:
         DAG.update_conda_envs, common.get_function_params = environments, parameters
+        os.environ.update(environment)  # the Snakefile puts its own source first
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
         if was_on:
             gc.enable()
 
