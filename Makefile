@@ -38,7 +38,7 @@ docs: .venv-docs/ready
 	.venv-docs/bin/zensical build --strict --clean
 	@echo "site: site/html/index.html"
 
-bench: .venv/ready tex
+bench: .venv/ready tex screens
 	snakemake bench
 
 study: .venv/ready

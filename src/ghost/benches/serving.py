@@ -4,6 +4,11 @@ batch       a pass of eight simulators through the policy, against one forward o
             seconds of the processor, of one thread, since others may keep it waiting
 episodes    two simulators that share a server, against two that hold the policy themselves, each with passes of one
             row, as rollouts in one process have them: seconds of a clock, in both orders
+seen        the same for a policy that sees, on the backbone of pixels, with LIBERO's own stepping and two cameras
+            rendered in software: what is served at the article's size, but for the size of the backbone
+
+The server computes with one thread, and two simulators that hold the policy use both cores for it. Where a step of the
+simulation is short beside a plan, as in `episodes`, they are the faster ones.
 
 Before it is timed, a served episode is compared with one in the process with passes of the server's rows: to the bit.
 """
@@ -11,6 +16,7 @@ Before it is timed, a served episode is compared with one in the process with pa
 import asyncio
 import importlib
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -21,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ghost.backbones import libero_standin
+from ghost.backbones import libero_standin, pixels
 from ghost.benches import Pair, Place, interleaved
 from ghost.data.features import Sizes
 from ghost.decoders.contract import Batch
@@ -39,6 +45,7 @@ from ghost.training.building import build
 
 TASK, STEPS, EXECUTE, REPEATS, WARM_UP, SIMULATORS, ROWS = 5, 64, 8, 7, 3, 2, 8
 SIZES = Sizes(64, 160, 64, 16, 7)
+CAMERAS = ("observation.images.image", "observation.images.wrist_image")
 RUNS = {"features": "bench", "trained": ["bench"], "rows": SIMULATORS}
 
 
@@ -52,8 +59,13 @@ def measure(place: Place) -> list[Pair]:
     for repeat in range(-WARM_UP, 5 * REPEATS):
         ours_s, reference_s = cpu_s(shared, policy, raw, told), cpu_s(forward, policy, raw, told)
         pairs += [Pair("batch", repeat, ours_s, reference_s, "s")] if repeat >= 0 else []
-    address = place.scratch / "policy"
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(address,), daemon=True)
+    os.environ.setdefault("MUJOCO_GL", "osmesa")  # read by the simulators' processes
+    return pairs + served("episodes", place.scratch / "blind", False) + served("seen", place.scratch / "seeing", True)
+
+
+def served(name: str, address: Path, seeing: bool) -> list[Pair]:
+    """Episodes on a server that listens at this address, against episodes without one."""
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(address, seeing), daemon=True)
     server.start()
     while not address.exists():
         time.sleep(0.1)
@@ -61,15 +73,15 @@ def measure(place: Place) -> list[Pair]:
         with ProcessPoolExecutor(SIMULATORS, multiprocessing.get_context("spawn")) as pool:
 
             def played(where: str, rows: int = SIMULATORS) -> list[np.ndarray]:
-                return list(pool.map(episode, [where] * SIMULATORS, [rows] * SIMULATORS, range(SIMULATORS)))
+                asked = ([given] * SIMULATORS for given in (where, rows, seeing))
+                return list(pool.map(episode, *asked, range(SIMULATORS)))
 
             if not np.array_equal(played(f"{UNIX}{address}"), played("")):
                 raise AssertionError("a served episode is another one")
-            pairs += in_both_orders("episodes", lambda: played(f"{UNIX}{address}"), lambda: played("", 1), REPEATS)
+            return in_both_orders(name, lambda: played(f"{UNIX}{address}"), lambda: played("", 1), REPEATS)
     finally:
         server.terminate()
         server.join()
-    return pairs
 
 
 def cpu_s(act: Callable[..., object], *given: object) -> float:
@@ -85,7 +97,7 @@ def in_both_orders(name: str, ours: Callable[[], object], reference: Callable[[]
     return [*there, *(Pair(name, repeats + pair.repeat, pair.reference, pair.ours, pair.unit) for pair in back)]
 
 
-def made(rows: int) -> Policy:
+def made(rows: int, seeing: bool = False) -> Policy:
     """Ghost PG with weights as they are drawn."""
     decoder, given, _ = POLICIES["libero_ghost_pg"]
     module = importlib.import_module(f"ghost.decoders.{decoder}")
@@ -93,8 +105,11 @@ def made(rows: int) -> Policy:
     torch.manual_seed(0)
     settings = module.Settings(**{key: value for key, value in given.items() if key in known})
     network = build(module, settings, SIZES).eval().requires_grad_(False)
-    seeing = libero_standin.start(libero_standin.Settings(SIZES.tokens, SIZES.d_token, 0), SIZES, [])
-    return Policy([network], seeing.encode, Senses(find_convention(SCRIPTED), (), SIZES.d_state), rows)
+    if seeing:
+        backbone = pixels.start(pixels.Settings(SIZES.tokens, SIZES.d_token, 8, 256, 0, CAMERAS), SIZES, [])
+        return Policy([network], backbone.encode, Senses(find_convention("ipec"), CAMERAS, SIZES.d_state), rows)
+    backbone = libero_standin.start(libero_standin.Settings(SIZES.tokens, SIZES.d_token, 0), SIZES, [])
+    return Policy([network], backbone.encode, Senses(find_convention(SCRIPTED), (), SIZES.d_state), rows)
 
 
 def shared(policy: Policy, raw: dict[str, np.ndarray], told: str) -> object:
@@ -111,21 +126,22 @@ def forward(policy: Policy, raw: dict[str, np.ndarray], told: str) -> object:
     return policy.decoders[0].plan(batch)
 
 
-def serve(address: Path) -> None:
+def serve(address: Path, seeing: bool) -> None:
     torch.set_num_threads(1)
-    asyncio.run(Server(made(SIMULATORS), RUNS, EXECUTE).serve(Address(address, "", 0), beside=False))
+    asyncio.run(Server(made(SIMULATORS, seeing), RUNS, EXECUTE).serve(Address(address, "", 0), beside=False))
 
 
 @cache
-def acting(where: str, rows: int) -> Acting:
+def acting(where: str, rows: int, seeing: bool) -> Acting:
     torch.set_num_threads(1)
-    policy = made(rows)
+    policy = made(rows, seeing)
     return Client(where, policy.senses, RUNS) if where else Alone(policy)
 
 
-def episode(where: str, rows: int, number: int) -> np.ndarray:
+def episode(where: str, rows: int, seeing: bool, number: int) -> np.ndarray:
     """The hand's last position [3]."""
-    env, policy = environment(TASK, primitive_assets()), acting(where, rows)
+    env = environment(TASK, primitive_assets(), "libero" if seeing else "fast")
+    policy = acting(where, rows, seeing)
     env.reset(number, seed=number)
     policy.start(number)
     for step in range(STEPS):

@@ -65,6 +65,7 @@ LINES: Mapping[str, Line] = {
     "rollouts/dark_room": Line("Dark Room in batches, steps/s", "one at a time", ",.0f", 0, True),
     "serving/batch": Line("a pass for eight simulators", "one forward of the batch", ".2f", 1.2),
     "serving/episodes": Line("two simulators on a server", "each with the policy", ".2f", 1 / 0.9),
+    "serving/seen": Line("two with cameras on a server", "each with the policy", ".2f", 1 / 0.9),
     "dag/overhead": Line("smoke DAG", "its jobs' own time, by cores", ".2f", 1.15),
     "dag/no_op": Line(
         Tex(r"second \texttt{snakemake all}", "second snakemake all"),
