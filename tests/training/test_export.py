@@ -96,6 +96,31 @@ def manifest(tmp_path):
     return path
 
 
+@pytest.mark.parametrize(("samples", "tokens"), [(2, (2, 3, 12)), (1, (1, 4, 12))])
+def test_other_numbers_than_the_file_has_are_one_clear_line(manifest, tmp_path, samples, tokens):
+    export.export(manifest, tmp_path / "ghost.onnx")
+    exported = export.Exported(tmp_path / "ghost.onnx")
+    assert exported.act(np.zeros((1, 3, 12)), np.zeros((1, 7))).shape == (1, 4, 6)
+    with pytest.raises(GhostError, match=r"takes tokens \[1, 3, 12\] and 1 states, not .* \(ghost export --samples\)"):
+        exported.act(np.zeros(tokens), np.zeros((samples, 7)))
+
+
+def test_a_latent_that_is_carried_is_given_to_the_session(tmp_path):
+    shapes = {"tokens": [1, 3, 12], "state": [1, 7], "memory": [1, 2]}
+    tensor = partial(onnx.helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT)
+    opsets = [onnx.helper.make_opsetid("", 18)]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Identity", ["memory"], ["next_memory"])],
+        "carries",
+        [tensor(name, shape=shape) for name, shape in shapes.items()],
+        [tensor("next_memory", shape=[1, 2])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    (tmp_path / "carries.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(GhostError, match="call `session` with its `memory`"):
+        export.Exported(tmp_path / "carries.onnx").act(np.zeros((1, 3, 12)), np.zeros((1, 7)))
+
+
 def test_the_file_names_its_run(manifest, tmp_path):
     out = tmp_path / "ghost.onnx"
     said = export.export(manifest, out, seed=5)

@@ -148,8 +148,14 @@ class Exported:
 
     def act(self, tokens: np.ndarray, state: np.ndarray) -> np.ndarray:
         """tokens [B, T, D], raw state [B, d] -> raw actions [B, H, d_a]; normalised ones where nothing is known."""
+        (_, wanted), (_, (samples, d_state)), *more = ((given.name, given.shape) for given in self.session.get_inputs())
+        if more:
+            raise GhostError("the decoder carries a latent from chunk to chunk: call `session` with its `memory`")
+        if list(tokens.shape) != wanted or len(state) != samples:
+            given = f"tokens {list(tokens.shape)} and {len(state)} states (ghost export --samples)"
+            raise GhostError(f"the file takes tokens {wanted} and {samples} states, not {given}")
         scale = self.normalisation.state if self.normalisation else None
-        padded = np.zeros((len(state), self.session.get_inputs()[1].shape[1]), np.float32)
+        padded = np.zeros((samples, d_state), np.float32)
         padded[:, : state.shape[1]] = scale.apply(state) if scale else state
         (action, *_) = self.session.run(None, {"tokens": tokens.astype(np.float32), "state": padded})
         return self.normalisation.action.undo(action) if self.normalisation else np.asarray(action)
