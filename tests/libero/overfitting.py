@@ -10,6 +10,9 @@ The policy drifts from its film by some millimetres, and has seen nothing else. 
 these very episodes: where the hand is slow (down to an object, the grip, the release) a small network is too smooth, so
 it has four layers of 256, chunks of 8 and many epochs. The noise keeps it from living on the state alone: with less of
 it, a state normalised by its deviation and few patches, a wrong mirror went unnoticed.
+
+Films and pictures of software OpenGL differ a little from run to run, and contacts are chaotic: a training may miss by a
+hair. Then the next seed is trained; the first that completes its film is played with the wrong conventions.
 """
 
 import json
@@ -48,6 +51,7 @@ SIZES = {"horizon": 8, "d_state": 64, "d_action": 7, "samples_per_shard": 512}
 TRAINING = {"split": "sample", "epochs": 800, "batch_size": 32, "learning_rate": 2e-3}
 TRAINING |= {"final_rate": 0.01, "noise": 0.05}
 WIDTHS = {"hidden": 256, "layers": 4, "d_context": 64, "d_latent": 64}
+SEEDS = (1, 2, 3)  # of trainings, at most
 SLACK = 1.5  # a policy may take so many times the steps of its demonstration
 COMPARED = (0, 20, 50, 80)  # steps of a film
 
@@ -109,18 +113,24 @@ WRONG: dict[str, Callable[[Senses], Senses]] = {
 }
 
 
-def learned(folder: Path, task: int, film: Path) -> tuple[Policy, Run]:
-    """A decoder that has learned the film, and the features of the film, by the real steps."""
-    made = {name: folder / "runs" / name / "manifest.json" for name in ("demos", "features", "mlp")}
+def cached(folder: Path, task: int, film: Path) -> Path:
+    """The manifest of the features of the film, by the real steps."""
+    made = {name: folder / "runs" / name / "manifest.json" for name in ("demos", "features")}
     demos = {"path": str(film), "revision": "", "convention": "ipec", "tasks": [task]}
     execute(make_demos, declared("demos", "make_demos", "ghost.libero.recorded", demos, [0], []), made["demos"])
     settings = {**PIXELS, **DRAWN, **SIZES}
     text = declared("features", "cache_features", "ghost.backbones.pixels", settings, [0], ["demos"])
     execute(cache_features, text, made["features"], [made["demos"]])
-    text = declared("mlp", "train", "ghost.decoders.mlp", {**TRAINING, **WIDTHS}, [1], ["features"])
-    execute(train, text, made["mlp"], [made["features"]])
-    (features,) = open_runs(made["features"])
-    return Policy.load("pixels", features, open_runs(made["mlp"])), features
+    return made["features"]
+
+
+def learned(features: Path, seed: int) -> Policy:
+    """A decoder that has learned the film, by the real step."""
+    name = f"mlp{seed}"
+    manifest = features.parents[1] / name / "manifest.json"
+    text = declared(name, "train", "ghost.decoders.mlp", {**TRAINING, **WIDTHS}, [seed], ["features"])
+    execute(train, text, manifest, [features])
+    return Policy.load("pixels", open_runs(features)[0], open_runs(manifest))
 
 
 def away(policy: Policy, features: Run, film: Path, task: int) -> dict[str, float]:
@@ -149,14 +159,22 @@ def overfit(folder: Path, task: int) -> dict[str, Any]:
     trial = Trial(task, trial=0, told=task, switch_at=0, env_seed=1)
     film = write_filmed(folder / "film", "v2.1", task, 1, first_seed=trial.seeds[0])
     steps = len(read_states(film, 0)["phase"])
-    policy, features = learned(folder, task, film)
-    found: dict[str, Any] = {"film": steps, "away": away(policy, features, film, task)}
     settings = Settings("pixels", (task,), 1, max_steps=int(SLACK * steps), execute=8, env_seed=1)
-    own = policy.senses
-    for name, wrong in {"nothing": lambda senses: senses, **WRONG}.items():
-        policy.senses = wrong(own)
+
+    def played(policy: Policy) -> int:
         episode = play(settings, primitive_assets(), Alone(policy), 1, trial)
-        found[name] = episode.steps if episode.success else 0
+        return episode.steps if episode.success else 0
+
+    features = cached(folder, task, film)
+    for seed in SEEDS:
+        policy = learned(features, seed)
+        if done := played(policy):
+            break
+    found = {"film": steps, "away": away(policy, open_runs(features)[0], film, task), "nothing": done}
+    own = policy.senses
+    for name, wrong in WRONG.items():
+        policy.senses = wrong(own)
+        found[name] = played(policy)
     return found
 
 
