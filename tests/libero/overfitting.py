@@ -11,7 +11,7 @@ these very episodes: where the hand is slow (down to an object, the grip, the re
 it has four layers of 256, chunks of 8 and many epochs. The noise keeps it from living on the state alone: with less of
 it, a state normalised by its deviation and few patches, a wrong mirror went unnoticed.
 
-Films and pictures of software OpenGL differ a little from run to run, and contacts are chaotic: a training may miss by
+Two runs of this file do not see the same to the bit; why is not known. Contacts are chaotic, so a training may miss by
 a hair. Then the next seed is trained; the first that completes its film is played with the wrong conventions.
 """
 
